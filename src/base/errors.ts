@@ -115,7 +115,12 @@ export class HeedError extends Error {
 
 /** True for errors of this family, also when two copies of Heed are installed. */
 export function isHeedError(error: unknown): error is HeedError {
-  return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
+  try {
+    return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
+  } catch {
+    // A proxy that refuses to be read.
+    return false
+  }
 }
 
 /** The thrown value, or an error in place of one that throws when it is read, such as a revoked proxy. Never throws. */

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
+import { useWriteAheadLog } from '../../store/sqlite/write-ahead.ts'
 import { indexSchema, indexVersion } from './schema.ts'
 
 /** The database of messages, which is only read here, and the index. */
@@ -49,7 +50,8 @@ function createDatabases(messages: DatabaseSync, index: DatabaseSync, owned: boo
 function openIndex(path: string): DatabaseSync {
   const index = new DatabaseSync(path, { enableForeignKeyConstraints: false, timeout: busyTimeoutMs })
   // FULL: a commit must be on the disk before the change records that it covers are deleted from the other database.
-  index.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY')
+  useWriteAheadLog(index, busyTimeoutMs)
+  index.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY')
   index.exec('BEGIN IMMEDIATE')
   if (Number(index.prepare('PRAGMA user_version').get()?.user_version) !== indexVersion) {
     const tables = index

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
+import { useWriteAheadLog } from '../../store/sqlite/write-ahead.ts'
 
 export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
 
@@ -31,6 +32,8 @@ interface IndexRow {
 }
 
 const readAtOnce = 1_000
+/** How long a call waits for another process. It blocks the worker thread only. */
+const busyTimeoutMs = 5_000
 
 /** The migrations of a vector file, forward only. Version n (`user_version`) is the state after the first n of them. */
 const migrations: readonly string[] = [
@@ -60,9 +63,10 @@ export class VectorEngine {
   readonly #statements: Statements
 
   constructor(path: string) {
-    this.#database = new DatabaseSync(path, { timeout: 5_000 })
+    this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs })
     try {
-      this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+      useWriteAheadLog(this.#database, busyTimeoutMs)
+      this.#database.exec('PRAGMA synchronous = FULL')
       migrate(this.#database)
     } catch (error) {
       this.#database.close()

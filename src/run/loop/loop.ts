@@ -1,4 +1,4 @@
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError, readable } from '../../base/errors.ts'
 import { isPromise } from '../../base/promises.ts'
 import type { RunChunk, StepFinishPayload, Usage } from '../../message/chunk.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../../message/message.ts'
@@ -199,7 +199,8 @@ class StepFailure extends Error {
 }
 
 /** Ends a run that was rejected, aborted between two steps, or failed. */
-async function fail(run: Run, thrown: unknown): Promise<RunResult> {
+async function fail(run: Run, foreign: unknown): Promise<RunResult> {
+  const thrown = readable(foreign)
   const error = thrown instanceof StepFailure ? thrown.cause : thrown
   // Another process has the thread, or will: this run must not commit or publish any more.
   if (run.isLost(error)) throw error

@@ -11,8 +11,9 @@ import type { FinishReason, Usage } from '../../message/chunk.ts'
 /** A stream part of any version of the provider interface. */
 export type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
 
-/** Converts a part of any version to version 4. Only files and the finish differ. */
-export function toV4Part(part: AnyPart): LanguageModelV4StreamPart {
+/** Converts a part of any version to version 4, with metadata and results that can be stored. Only files and the finish differ. */
+export function toV4Part(given: AnyPart): LanguageModelV4StreamPart {
+  const part = withJSON(given)
   if (part.type === 'finish') {
     return {
       type: 'finish',
@@ -25,6 +26,34 @@ export function toV4Part(part: AnyPart): LanguageModelV4StreamPart {
     return { ...part, data: { type: 'data', data: part.data } }
   }
   return part as LanguageModelV4StreamPart
+}
+
+/** Providers may pass values that JSON has not, such as a bigint: a commit with one would fail, and the model call would be repeated. */
+function withJSON(part: AnyPart): AnyPart {
+  const metadata = 'providerMetadata' in part ? part.providerMetadata : undefined
+  const result = part.type === 'tool-result' ? part.result : undefined
+  if ((metadata === undefined || isJSON(metadata)) && (result === undefined || isJSON(result))) return part
+  const changed = { ...part, providerMetadata: storable(metadata) }
+  return (result === undefined ? changed : { ...changed, result: storable(result) }) as AnyPart
+}
+
+function isJSON(value: unknown): boolean {
+  try {
+    JSON.stringify(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The value with a string in place of each bigint; undefined where it still has no JSON, such as a circle. */
+function storable(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner)) as string | undefined
+    return text === undefined ? undefined : (JSON.parse(text) as unknown)
+  } catch {
+    return undefined
+  }
 }
 
 function fromV2FinishReason(reason: string): LanguageModelV4FinishReason {

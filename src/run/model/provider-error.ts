@@ -1,4 +1,4 @@
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError, readable } from '../../base/errors.ts'
 import type { ChunkError } from '../../message/chunk.ts'
 import type { LanguageModel } from './model.ts'
 
@@ -18,7 +18,8 @@ const networkCodes = new Set([
 ])
 
 /** The `HeedError` for an error of a provider. `streaming`: part of the answer was published, so the stream is broken. */
-export function providerError(error: unknown, model: LanguageModel, streaming: boolean): HeedError {
+export function providerError(thrown: unknown, model: LanguageModel, streaming: boolean): HeedError {
+  const error = readable(thrown)
   if (isHeedError(error)) return error
   const failure = readFailure(error)
   const name = `${model.provider}/${model.modelId}`

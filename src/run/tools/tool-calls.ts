@@ -186,7 +186,8 @@ class ToolExecution {
     let attempt: CallOutcome | Returned
     try {
       attempt = await this.#attempt()
-    } catch (error) {
+    } catch (thrown) {
+      const error = readable(thrown)
       const cause = error instanceof ToolError ? error.cause : error
       if (this.#run.isLost(cause)) throw cause
       this.#run.trace?.toolFailed(this.#invocation, cause)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Flusher } from './flush.ts'
+import { HeedError } from '../../base/errors.ts'
+import { Flusher, NotSynced } from './flush.ts'
 
 /** A disk whose syncs end when told. */
 class Disk {
@@ -84,6 +85,23 @@ describe('[A1.1] flushing', () => {
     for (const promised of flushed) await expect(promised).rejects.toMatchObject({ code: 'store_failed' })
     await expect(flusher.flush()).rejects.toMatchObject({ code: 'store_failed' })
     expect(disk.syncs).toHaveLength(2)
+    await flusher.settled()
+  })
+
+  it('[A1.6] tries again after a file could not be opened', async () => {
+    const disk = new Disk()
+    const flusher = new Flusher(disk.sync)
+    const flushed = Array.from({ length: 3 }, () => {
+      flusher.committed()
+      return flusher.flush()
+    })
+    disk.syncs[1]?.resolve()
+    disk.syncs[0]?.reject(new NotSynced(new HeedError('store_failed', 'EMFILE', { retryable: true })))
+    for (const promised of flushed.slice(0, 2)) await expect(promised).rejects.toMatchObject({ code: 'store_failed', retryable: true })
+    for (const sync of disk.syncs.slice(2)) sync.resolve()
+    await flushed[2]
+    await flusher.flush()
+    expect(disk.syncs).toHaveLength(3)
     await flusher.settled()
   })
 })

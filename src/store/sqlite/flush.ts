@@ -18,7 +18,7 @@ export class Flusher {
   #committed = 0
   #synced = 0
   /** In the order in which they began, and end. */
-  readonly #syncing: Array<{ covers: number; done: Promise<void> }> = []
+  readonly #syncing: Array<{ covers: number; proof: Promise<unknown>; done: Promise<void> }> = []
   #next: Promise<void> | undefined
   #failure: HeedError | undefined
 
@@ -54,7 +54,8 @@ export class Flusher {
   #start(): Promise<void> {
     const covers = this.#committed
     // The disk tells of a write that failed once only, to whichever sync asks first: one is good when those before it were.
-    const done = Promise.all([this.#sync(), this.#syncing.at(-1)?.done]).then(
+    const proof = Promise.all([this.#sync(), this.#syncing.at(-1)?.proof])
+    const done = proof.then(
       () => {
         this.#synced = covers
         this.#syncing.shift()
@@ -69,7 +70,7 @@ export class Flusher {
         throw this.#failure
       },
     )
-    const sync = { covers, done }
+    const sync = { covers, proof, done }
     this.#syncing.push(sync)
     return done
   }

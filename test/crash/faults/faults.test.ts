@@ -41,7 +41,8 @@ function smallDisk(size: string): string | undefined {
 /** A process that sends to the database. `worst` happens between what it sends before and after, `better` before its last sends. */
 async function sending(database: string, plan: Partial<SenderPlan>, worst: () => void = () => {}, better: () => void = () => {}): Promise<SenderReport> {
   const whole: SenderPlan = { database, before: 0, after: 5, bytes: 10, busyTimeout: 300, ...plan }
-  const child = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'sender.ts'), JSON.stringify(whole)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const command = [process.execPath, '--no-warnings', join(import.meta.dirname, 'sender.ts'), JSON.stringify(whole)]
+  const child = spawn('sh', ['-c', plan.exhaust ? 'ulimit -n 256; exec "$0" "$@"' : 'exec "$0" "$@"', ...command], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   undo.push(() => child.kill('SIGKILL'))
   const gone = once(child, 'exit')
   const ended = gone.then(([code, signal]) => {
@@ -196,6 +197,14 @@ describe('[A1.4] a database that something is wrong with', () => {
     const report = await sending(database, {})
     expect(report.stored).toEqual([])
     expect(codes(report)).toEqual(['store_corrupt'])
+  })
+
+  it('[A1.6] is opened, and then the process has no file descriptors left: everything is stored', async () => {
+    const database = join(newFolder(), 'heed.db')
+    const report = await sending(database, { exhaust: true })
+    expect(report.refused).toEqual([])
+    expect(report.stored).toHaveLength(8)
+    expect(await signalsIn(database)).toEqual(report.stored)
   })
 
   it.each<[string, (database: string) => void]>([

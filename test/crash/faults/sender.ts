@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { isHeedError } from '../../../src/base/errors.ts'
 import { Agent, Heed, silentLogger } from '../../../src/index.ts'
 import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
@@ -16,6 +17,8 @@ export interface SenderPlan {
   after: number
   bytes: number
   busyTimeout: number
+  /** Open files until the process may open no more, before the first send and until the last ones. */
+  exhaust?: boolean
 }
 
 export interface SenderReport {
@@ -47,12 +50,25 @@ async function sendSome(name: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) await send(`${name}-${index}`)
 }
 
-await sendSome('before', plan.before)
+/** Takes all file descriptors that the process may have. Returns them. */
+function exhausted(): number[] {
+  const files: number[] = []
+  try {
+    for (;;) files.push(openSync('/dev/null', 'r'))
+  } catch {
+    return files
+  }
+}
+
+if (plan.exhaust) await heed.start()
+else await sendSome('before', plan.before)
 process.send?.('ready')
 await once(process, 'message')
+const files = plan.exhaust ? exhausted() : []
 await sendSome('after', plan.after)
 process.send?.('sent')
 await once(process, 'message')
+for (const file of files) closeSync(file)
 await sendSome('again', 3)
 try {
   await heed.close()

@@ -2,7 +2,7 @@ import { HeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { describeIssues } from '../schema/compile.ts'
-import type { ChildCall, RunFilter, RunRow, SuspendedCall } from '../store/contract/threads.ts'
+import type { ApprovalRequest, ChildCall, RunFilter, RunRow, SuspendedCall } from '../store/contract/threads.ts'
 import { decide, type Decision } from '../thread/control/resume.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { restoreOptions } from '../thread/send/stored-options.ts'
@@ -16,8 +16,14 @@ export interface ToolApproval {
   id?: string
   resourceId: string
   threadId: string
-  /** May be left out when one call is suspended. */
+  /** May be left out when one call is suspended. Rejected where the call has asked before: name the request instead. */
   toolCallId?: string
+  /** `request.id` of the chunk or of the suspended run. */
+  approvalId?: string
+  /** `request.digest`: the decision is rejected if the request has another one. */
+  digest?: string
+  /** Names the decider in the results of this decision and of later ones. */
+  by?: string
   approved: boolean
   /** Why it was declined; the model reads it. */
   declineContext?: { reason?: string; message?: string }
@@ -27,8 +33,12 @@ export interface ToolApproval {
 /** A suspended run, and one of its calls. */
 export interface SuspendedTarget {
   runId: string
-  /** May be left out when one call is suspended. */
+  /** May be left out when one call is suspended. Rejected where the call has asked before: name the request instead. */
   toolCallId?: string
+  /** As in `ToolApproval`. */
+  approvalId?: string
+  digest?: string
+  by?: string
   /** Rejects the decision when the run belongs to another resource. */
   resourceId?: string
 }
@@ -41,6 +51,10 @@ export interface CallResume {
   threadId: string
   runId?: string
   toolCallId?: string
+  /** As in `ToolApproval`. */
+  approvalId?: string
+  digest?: string
+  by?: string
   resumeData: JSONValue
 }
 
@@ -48,6 +62,8 @@ export interface CallDecided {
   accepted: true
   runId: string
   toolCallId: string
+  /** What was decided. Of a repeated decision, what the first one decided, who made it and when. */
+  decided: { approvalId?: string; approved?: boolean; reason?: string; by?: string; at: Date }
 }
 
 export function approveCall(agent: Askable, config: AgentConfig, { declineContext, ...decision }: ToolApproval): Promise<CallDecided> {
@@ -57,8 +73,8 @@ export function approveCall(agent: Askable, config: AgentConfig, { declineContex
 
 export async function decideCall(agent: Askable, config: AgentConfig, decision: Decision): Promise<CallDecided> {
   await checkResumeData(agent, config, decision)
-  const { runId, toolCallId } = await decide(agent.threads(), agent, decision)
-  return { accepted: true, runId, toolCallId }
+  const { runId, toolCallId, made } = await decide(agent.threads(), agent, decision)
+  return { accepted: true, runId, toolCallId, decided: { ...made, at: new Date(made.at) } }
 }
 
 /** Resume data for a suspended call, addressed by its thread or by its run. */
@@ -67,6 +83,7 @@ interface ResumeTarget {
   resourceId?: string
   runId?: string
   toolCallId?: string | undefined
+  approvalId?: string | undefined
   resumeData?: JSONValue
 }
 
@@ -114,7 +131,7 @@ async function ownTool(agent: Askable, config: AgentConfig, { run, call }: Suspe
 /** The suspended call; undefined also for a run of another resource, so that ids cannot be probed. */
 async function findSuspendedCall(
   agent: Askable,
-  { threadId, resourceId, runId, toolCallId }: ResumeTarget,
+  { threadId, resourceId, runId, toolCallId, approvalId }: ResumeTarget,
 ): Promise<SuspendedToolCall | undefined> {
   const runtime = agent.threads()
   await runtime.open()
@@ -127,8 +144,11 @@ async function findSuspendedCall(
         ? null
         : await runtime.store.findRun(runId)
   if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) return undefined
-  const open = run.suspended.filter((call) => !call.decision)
-  const call = toolCallId === undefined ? (open.length === 1 ? open[0] : undefined) : open.find((other) => other.toolCallId === toolCallId)
+  const named = run.suspended.filter((call) => {
+    if (call.decision || (approvalId !== undefined && call.request?.id !== approvalId)) return false
+    return toolCallId === undefined || call.toolCallId === toolCallId
+  })
+  const call = named.length === 1 ? named[0] : undefined
   return call && { run, call }
 }
 
@@ -146,6 +166,8 @@ export interface SuspendedRun {
     args: JSONValue
     requiresApproval: boolean
     suspendPayload?: JSONValue
+    /** What runs, or continues, once it is decided. Of an agent below, it is the call of that agent. */
+    request?: ApprovalRequest
     child?: ChildCall
   }>
 }
@@ -192,12 +214,13 @@ function suspendedRun({ runId, threadId, resourceId, agentId, suspendedAt = 0, s
     resourceId,
     agentId,
     suspendedAt: new Date(suspendedAt),
-    toolCalls: suspended.filter((call) => !call.decision).map(({ toolCallId, toolName, args, kind, payload, child }) => ({
+    toolCalls: suspended.filter((call) => !call.decision).map(({ toolCallId, toolName, args, kind, payload, request, child }) => ({
       toolCallId,
       toolName,
       args,
       requiresApproval: kind === 'approval',
       ...(payload === undefined ? {} : { suspendPayload: payload }),
+      ...(request ? { request } : {}),
       ...(child ? { child } : {}),
     })),
   }

@@ -53,6 +53,9 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
 export interface RunDecision {
   runId: string
   toolCallId?: string | undefined
+  approvalId?: string | undefined
+  digest?: string | undefined
+  by?: string | undefined
   resourceId?: string | undefined
   approved?: boolean
   reason?: string | undefined

@@ -206,9 +206,10 @@ const date: Check = (value) => (value instanceof Date && !Number.isNaN(value.get
 const optional = (check: Check): Check => (value) => (value === undefined ? undefined : check(value))
 
 const thread = { threadId: text, resourceId: optional(text) }
-const run = { runId: text, toolCallId: optional(text), resourceId: optional(text) }
+const request = { toolCallId: optional(text), approvalId: optional(text), digest: optional(text), by: optional(text) }
+const run = { runId: text, ...request, resourceId: optional(text) }
 const abort = { ...thread, clearPendingSignals: optional(flag), expectedRunId: optional(text) }
-const suspendedCall = { id: optional(text), threadId: text, resourceId: optional(text), runId: optional(text), toolCallId: optional(text) }
+const suspendedCall = { id: optional(text), threadId: text, resourceId: optional(text), runId: optional(text), ...request }
 
 /** The parameters of each method. */
 const methods = {

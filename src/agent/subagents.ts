@@ -1,11 +1,10 @@
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
-import type { JSONValue } from '../base/json.ts'
 import type { Site } from '../heed/site.ts'
 import type { Chunk, Usage } from '../message/chunk.ts'
 import { createTool, nestingOf, type NestedDecision, type Nesting, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
-import type { RunRow } from '../store/contract/threads.ts'
+import type { RunRow, SuspendedCall } from '../store/contract/threads.ts'
 import { RunFollower, storedText } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
@@ -89,9 +88,9 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
   checkInput(rows, true)
   await runtime.open()
   const stop = new AbortController()
-  const payloads = new Map<string, JSONValue>()
+  const published = new Map<string, PublishedCall>()
   const follower = new RunFollower(runtime, scope, id, (chunk) => {
-    recordPayload(payloads, chunk)
+    recordSuspension(published, chunk)
     call.report(chunk)
   })
   try {
@@ -107,7 +106,7 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
       options: { requestContext, abortSignal: stop.signal, memory },
     })
     const run = await follower.end(id, abortSignal)
-    if (run.status === 'suspended') return await suspendFor(runtime, nesting, run, payloads)
+    if (run.status === 'suspended') return await suspendFor(runtime, nesting, run, published)
     runtime.waiters.takeRetainedOptions(id)
     if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw childRunError(agent.name, run)
@@ -131,29 +130,41 @@ async function forwardDecision(
   { child, ...decision }: NestedDecision,
 ): Promise<void> {
   if (decision.approved === undefined && decision.resumeData === undefined) return
-  const { threadId, runId, step, toolCallId } = child
+  const { toolName: _, ...call } = child
   try {
-    await decide(runtime, agent, { threadId, resourceId, runId, step, toolCallId, ...decision })
+    await decide(runtime, agent, { ...call, resourceId, ...decision })
   } catch (error) {
     if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
   }
 }
 
 /** Suspends the outer call for the first undecided call of the child; the next one follows its decision. */
-async function suspendFor(runtime: ThreadRuntime, nesting: Nesting, run: RunRow, payloads: ReadonlyMap<string, JSONValue>): Promise<never> {
+async function suspendFor(
+  runtime: ThreadRuntime, nesting: Nesting, run: RunRow, published: ReadonlyMap<string, PublishedCall>,
+): Promise<never> {
   const { threadId, runId, step, suspended } = run
   const open = suspended.find((call) => !call.decision)
   if (!open) throw new HeedError('store_failed', `Run ${runId} is suspended, but none of its calls is undecided.`)
-  const { kind, toolCallId, toolName } = open
+  const { kind, toolCallId, toolName, request: stored } = open
   // The follower missed chunks that were published before it subscribed.
-  const payload =
-    payloads.get(toolCallId) ?? (kind === 'suspend' ? (await visibleSuspendedCalls(runtime, run, [open]))[0]?.payload : undefined)
-  return nesting.suspend({ kind, ...(payload === undefined ? {} : { payload }), child: { threadId, runId, step, toolCallId, toolName } })
+  const { payload, request } = published.get(toolCallId) ?? (await visibleSuspendedCalls(runtime, run, [open]))[0] ?? {}
+  return nesting.suspend({
+    kind,
+    ...(kind === 'suspend' && payload !== undefined ? { payload } : {}),
+    ...(request ? { request } : {}),
+    child: { threadId, runId, step, toolCallId, toolName, ...(stored ? { approvalId: stored.id } : {}) },
+  })
 }
 
-/** Keeps the payload as the child published it: the outer stream may show nothing else. */
-function recordPayload(payloads: Map<string, JSONValue>, chunk: Chunk): void {
-  if (chunk.type === 'tool-call-suspended') payloads.set(chunk.payload.toolCallId, chunk.payload.suspendPayload)
+/** A suspended call as its run published it. */
+type PublishedCall = Pick<SuspendedCall, 'payload' | 'request'>
+
+/** Keeps the suspension as the child published it: the outer stream may show nothing else. */
+function recordSuspension(published: Map<string, PublishedCall>, chunk: Chunk): void {
+  if (chunk.type !== 'tool-call-suspended' && chunk.type !== 'tool-call-approval') return
+  const { toolCallId, request } = chunk.payload
+  const payload = chunk.type === 'tool-call-suspended' ? { payload: chunk.payload.suspendPayload } : {}
+  published.set(toolCallId, { ...payload, ...(request ? { request } : {}) })
 }
 
 function childRunError(name: string, { status, error }: RunRow): HeedError {

@@ -1,4 +1,4 @@
-import type { SuspendedRun } from '../agent/approvals.ts'
+import type { CallDecided, SuspendedRun } from '../agent/approvals.ts'
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
 import { isHeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
@@ -38,6 +38,22 @@ export interface SendAnswer {
 }
 
 export type QueuedOverWire = OverWire<QueuedSignal>
+
+/** The call that a decision is about: its request, with the digest of that, or the call itself if it has asked once only. */
+export interface DecidedCall {
+  toolCallId?: string
+  approvalId?: string
+  digest?: string
+}
+
+/** The result of a decision. */
+export interface DecisionAnswer {
+  accepted: true
+  runId: string
+  toolCallId: string
+  /** What was decided, by which principal, and when. Older servers don't send it. */
+  decided?: OverWire<CallDecided['decided']>
+}
 
 /** The description of an agent by its server. */
 export interface AgentDetails {
@@ -200,11 +216,10 @@ export class AgentClient {
   sendToolApproval(approval: {
     threadId: string
     resourceId?: string
-    toolCallId?: string
     approved: boolean
     resumeData?: JSONValue
     declineContext?: { reason?: string; message?: string }
-  }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+  } & DecidedCall): Promise<DecisionAnswer> {
     return this.#connection.json(`${this.#path}/send-tool-approval`, { body: approval, idempotent: true })
   }
 
@@ -212,30 +227,29 @@ export class AgentClient {
     threadId: string
     resourceId?: string
     runId?: string
-    toolCallId?: string
     resumeData: JSONValue
-  }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+  } & DecidedCall): Promise<DecisionAnswer> {
     return this.#connection.json(`${this.#path}/send-stream-resume`, { body: resume, idempotent: true })
   }
 
-  approveToolCall(decision: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {
+  approveToolCall(decision: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
     return this.#streamChunks('approve-tool-call', decision)
   }
 
-  resumeStream(resumeData: JSONValue, run: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {
+  resumeStream(resumeData: JSONValue, run: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
     return this.#streamChunks('resume-stream', { ...run, resumeData })
   }
 
-  declineToolCall(decision: { runId: string; toolCallId?: string; reason?: string }): Promise<AsyncIterable<Chunk>> {
+  declineToolCall(decision: { runId: string; reason?: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
     return this.#streamChunks('decline-tool-call', decision)
   }
 
   /** The same; resolves when the run has ended. */
-  approveToolCallGenerate(decision: { runId: string; toolCallId?: string }): Promise<Record<string, unknown>> {
+  approveToolCallGenerate(decision: { runId: string } & DecidedCall): Promise<Record<string, unknown>> {
     return this.#connection.json(`${this.#path}/approve-tool-call-generate`, { body: decision })
   }
 
-  declineToolCallGenerate(decision: { runId: string; toolCallId?: string; reason?: string }): Promise<Record<string, unknown>> {
+  declineToolCallGenerate(decision: { runId: string; reason?: string } & DecidedCall): Promise<Record<string, unknown>> {
     return this.#connection.json(`${this.#path}/decline-tool-call-generate`, { body: decision })
   }
 

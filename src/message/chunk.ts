@@ -37,8 +37,15 @@ export interface ChunkPayloads {
   'tool-call-input-streaming-end': { toolCallId: string } & Meta
   'tool-call': Call & { args: JSONValue; providerExecuted?: boolean; dynamic?: boolean } & Meta
   /** `more`: a chunk about another call of the same suspension follows. */
-  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
-  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
+  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; request?: ApprovalRequest; child?: ChildCall; more?: true }
+  'tool-call-suspended': Call & {
+    args: JSONValue
+    suspendPayload: JSONValue
+    resumeSchema: string
+    request?: ApprovalRequest
+    child?: ChildCall
+    more?: true
+  }
   'tool-output': Call & { output: unknown }
   'tool-result': Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Meta
   'tool-error': Call & { args: JSONValue; error: ChunkError }
@@ -62,6 +69,19 @@ export interface Tripwire {
   processorId: string
 }
 
+/** A request for a decision: the call that runs, or continues, once it is decided. Of an agent below, it is the call of that agent. */
+export interface ApprovalRequest {
+  /** Of this request alone: a call that needs another decision has another request. */
+  id: string
+  /** The ids of the agents, from the one of this thread to the one that made the call, and the name of the tool. */
+  path: string[]
+  toolName: string
+  /** The arguments of the call, as displays may show them. */
+  args: JSONValue
+  /** Of the tool and its arguments. A decision over HTTP that names the request carries it back. */
+  digest: string
+}
+
 /** A suspended call of the run on a child thread, for which a call of the parent run is suspended. */
 export interface ChildCall {
   threadId: string
@@ -69,6 +89,8 @@ export interface ChildCall {
   step: number
   toolCallId: string
   toolName: string
+  /** The id of its request. */
+  approvalId?: string
 }
 
 export interface ChunkError {

@@ -34,7 +34,14 @@ function checkChunk(chunk: unknown, part: Chunk, how: 'returned' | 'emitted'): C
   if (invalid !== undefined) throw new Error(`it ${how} a chunk of type '${type}'${invalid}.`)
   // Publishing assigns the cursor; this chunk may have one from an earlier stream.
   const { cursor: _, ...copy } = chunk
-  return checkJSON(copy as unknown as Chunk, `in a ${type}`)
+  return withChangedRequest(checkJSON(copy as unknown as Chunk, `in a ${type}`))
+}
+
+/** A processor that changes the arguments of a suspended call changes what its request shows. A request of a child shows its own. */
+function withChangedRequest(chunk: Chunk): Chunk {
+  if (chunk.type !== 'tool-call-approval' && chunk.type !== 'tool-call-suspended') return chunk
+  const { request, child, args } = chunk.payload
+  return request && !child ? ({ ...chunk, payload: { ...chunk.payload, request: { ...request, args } } } as Chunk) : chunk
 }
 
 function findInvalidPayload({ from, payload, metadata }: Record<string, unknown>, type: string, part: Chunk): string | undefined {

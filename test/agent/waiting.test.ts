@@ -22,6 +22,9 @@ function payTool(config: Partial<Parameters<typeof createTool>[0]> = {}) {
   return { tool, paid }
 }
 
+const request = (toolName: string, args: object) =>
+  ({ id: expect.any(String) as string, path: ['a', toolName], toolName, args, digest: expect.any(String) as string })
+
 describe('a call that needs approval', () => {
   it('waits: nothing is run, and the result and the stream say what for', async () => {
     const { tool, paid } = payTool({ requireApproval: true })
@@ -31,7 +34,7 @@ describe('a call that needs approval', () => {
     expect(paid).toEqual([])
     expect(model.callCount).toBe(1)
     expect(await stream.finishReason).toBe('suspended')
-    expect(await stream.suspended).toEqual([{ toolCallId: 'call_0_0', toolName: 'pay', args: { amount: 5 }, kind: 'approval' }])
+    expect(await stream.suspended).toEqual([{ toolCallId: 'call_0_0', toolName: 'pay', args: { amount: 5 }, kind: 'approval', request: request('pay', { amount: 5 }) }])
     expect(typesOf(chunks).at(-1)).toBe('tool-call-approval')
     const [asked] = of(chunks, 'tool-call-approval')
     expect(asked?.payload).toMatchObject({ toolCallId: 'call_0_0', toolName: 'pay', args: { amount: 5 } })
@@ -108,7 +111,7 @@ describe('a tool that suspends itself', () => {
     const stream = await new Agent({ id: 'a', model: model(), tools: { login: login({ question: 'Code?' }) } }).stream('Go.')
     const chunks = await chunksOf(stream)
     expect(await stream.finishReason).toBe('suspended')
-    expect(await stream.suspended).toEqual([{ toolCallId: 'call_0_0', toolName: 'login', args: {}, kind: 'suspend', payload: { question: 'Code?' } }])
+    expect(await stream.suspended).toEqual([{ toolCallId: 'call_0_0', toolName: 'login', args: {}, kind: 'suspend', payload: { question: 'Code?' }, request: request('login', {}) }])
     const [asked] = of(chunks, 'tool-call-suspended')
     expect(asked?.payload).toMatchObject({ toolName: 'login', args: {}, suspendPayload: { question: 'Code?' } })
     expect(JSON.parse(asked?.payload.resumeSchema ?? '')).toMatchObject({ properties: { code: { type: 'string' } } })

@@ -54,7 +54,7 @@ function followed(transport: HeedChatTransport) {
 }
 
 const decided = (message: UIMessage | undefined, which: (index: number) => boolean = () => true) =>
-  ({ ...message, parts: message?.parts.map((part, index) => ('state' in part && part.state === 'approval-requested' && which(index) ? { ...part, state: 'approval-responded', approval: { id: part.toolCallId, approved: true } } : part)) }) as UIMessage
+  ({ ...message, parts: message?.parts.map((part, index) => ('state' in part && part.state === 'approval-requested' && which(index) ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: true } } : part)) }) as UIMessage
 
 describe('a chat page', () => {
   it('[U1.9] a send that is refused leaves nothing behind, and what follows the thread goes on', async () => {

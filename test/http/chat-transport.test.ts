@@ -55,11 +55,12 @@ describe('the chat transport', () => {
     const transport = new HeedChatTransport({ agent: client.getAgent('guide'), resourceId: thread.resourceId })
     const asked = await last((await transport.sendMessages({ ...send, messages: [user('m1', 'Pay.')] })) as unknown as ReadableStream<never>)
     const call = asked?.parts.find(({ type }) => type === 'tool-pay') as { toolCallId: string; state: string; approval: { id: string } }
-    expect(call).toMatchObject({ state: 'approval-requested', approval: { id: call.toolCallId } })
+    expect(call).toMatchObject({ state: 'approval-requested', approval: { id: expect.any(String) as string } })
+    expect(call.approval.id).not.toBe(call.toolCallId)
     // A page that is loaded again finds the question again.
     const again = await transport.reconnectToStream({ chatId: thread.threadId })
     expect((await last(again as unknown as ReadableStream<never>))?.parts).toMatchObject(asked?.parts ?? [])
-    const decided = { ...asked, parts: asked?.parts.map((part) => (part.type === 'tool-pay' ? { ...part, state: 'approval-responded', approval: { id: call.toolCallId, approved: true } } : part)) } as UIMessage
+    const decided = { ...asked, parts: asked?.parts.map((part) => (part.type === 'tool-pay' ? { ...part, state: 'approval-responded', approval: { id: call.approval.id, approved: true } } : part)) } as UIMessage
     const done = await last((await transport.sendMessages({ ...send, messages: [user('m1', 'Pay.'), decided] })) as unknown as ReadableStream<never>, decided)
     expect(done?.parts).toMatchObject([{ type: 'step-start' }, { type: 'tool-pay', state: 'output-available', output: 'paid' }, { type: 'step-start' }, { type: 'text', text: 'Done.' }])
   })

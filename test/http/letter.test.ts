@@ -75,7 +75,9 @@ describe('what existing clients ask, to the letter', () => {
     const runId = await suspended()
     const listed = (await (await ask('/agents/guide/suspended-runs?threadId=thread-1&resourceId=user-1&page=0&perPage=5')).json()) as object
     expect(listed).toMatchObject({ total: 1, runs: [{ runId, threadId: 'thread-1', toolCalls: [{ toolCallId: 'call-1', toolName: 'pay' }] }] })
-    expect((await post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'call-1', approved: true })).body).toEqual({ accepted: true, runId, toolCallId: 'call-1' })
+    expect((await post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'call-1', approved: true })).body).toEqual({
+      accepted: true, runId, toolCallId: 'call-1', decided: { approvalId: expect.any(String) as string, approved: true, by: expect.any(String) as string, at: expect.any(String) as string },
+    })
     await quiet()
     const streamed = await post('/agents/guide/approve-tool-call', { runId: await suspended(), toolCallId: 'call-1', requestContext: {} })
     expect(chunksIn(streamed.text).map(({ type }) => type)).toEqual(expect.arrayContaining(['tool-result', 'text-delta', 'finish']))

@@ -84,7 +84,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     const first = shownBy(await chat.sendMessages({ ...send, messages: [asked] }))
     await first.over
     const decided = {
-      ...first.message, parts: first.message?.parts.map((part) => (part.type === 'tool-pay' ? { ...part, state: 'approval-responded', approval: { id: 'call-1', approved: true } } : part)),
+      ...first.message, parts: first.message?.parts.map((part) => (part.type === 'tool-pay' ? { ...part, state: 'approval-responded', approval: { ...(part as { approval: object }).approval, approved: true } } : part)),
     } as UIMessage
     const page = shownBy(await chat.sendMessages({ ...send, messages: [asked, decided] } as never), decided)
     await expect.poll(() => said(page.message)).toEqual(['I pay.', 'tool-pay output-available', 'Once upon '])

@@ -57,7 +57,9 @@ describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name'
     ])
     expect(paid).toEqual([])
 
-    expect(await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).toEqual({ accepted: true, runId, toolCallId: 'c1' })
+    expect(await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).toEqual({
+      accepted: true, runId, toolCallId: 'c1', decided: { approvalId: expect.any(String) as string, approved: true, at: expect.any(Date) as Date },
+    })
     const rest = await readUntil(reader, isType('finish'))
     expect(types(rest)).toEqual(['tool-result', 'step-finish', 'step-start', 'response-metadata', 'text-start', 'text-delta', 'text-end', 'step-finish', 'finish'])
     expect(new Set(rest.map((chunk) => chunk.runId))).toEqual(new Set([runId]))
@@ -114,7 +116,9 @@ describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name'
     const { reader, chunks, runId } = await suspend(agent)
     expect(chunks.at(-1)).toMatchObject({ type: 'tool-call-suspended', payload: { toolCallId: 'c1', suspendPayload: { question: 'Which size?' } } })
     expect((await agent.listSuspendedRuns()).runs[0]?.toolCalls).toMatchObject([{ requiresApproval: false, suspendPayload: { question: 'Which size?' } }])
-    expect(await agent.sendStreamResume({ ...thread, runId, toolCallId: 'c1', resumeData: { size: 'L' } })).toEqual({ accepted: true, runId, toolCallId: 'c1' })
+    expect(await agent.sendStreamResume({ ...thread, runId, toolCallId: 'c1', resumeData: { size: 'L' } })).toEqual({
+      accepted: true, runId, toolCallId: 'c1', decided: { approvalId: expect.any(String) as string, at: expect.any(Date) as Date },
+    })
     await readUntil(reader, isType('finish'))
     expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toContain('ordered {\\"size\\":\\"L\\"}')
   })
@@ -275,20 +279,21 @@ describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name'
   })
 
   it('[R8.6] was not run if its run is aborted while another call of the step runs', async () => {
-    const running = gate()
-    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), { toolName: 'order', toolCallId: 'c2' }, { toolName: 'slow', toolCallId: 'c3' }] }, 'I see.'])
+    const [asking, running] = [gate(), gate()]
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), { toolName: 'ask', toolCallId: 'c2' }, { toolName: 'slow', toolCallId: 'c3' }] }, 'I see.'])
+    const ask = createTool({ id: 'ask', execute: (_, { suspend }) => (asking.open(), suspend({})) })
     const slow = createTool({ id: 'slow', execute: (_, { abortSignal }) => (running.open(), new Promise((resolve) => abortSignal.addEventListener('abort', resolve))) })
     openHeed({ agent }, make().store())
     const reader = (await agent.subscribeToThread(thread)).stream[Symbol.asyncIterator]()
-    const call = expect(agent.generate('Buy it.', { memory, tools: { slow } })).rejects.toMatchObject({ code: 'aborted' })
-    await running.promise
+    const call = expect(agent.generate('Buy it.', { memory, tools: { ask, slow } })).rejects.toMatchObject({ code: 'aborted' })
+    await Promise.all([asking.promise, running.promise])
     expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
     await call
-    const shown = (await readUntil(reader, isType('abort'))).filter(isType('tool-output-denied', 'tool-error'))
-    expect(shown).toMatchObject([
-      { type: 'tool-error', payload: { toolCallId: 'c3' } },
+    const shown = (await readUntil(reader, isType('abort'))).filter(isType('tool-output-denied', 'tool-error')) as Array<{ payload: { toolCallId: string } }>
+    expect(shown.toSorted((one, other) => (one.payload.toolCallId < other.payload.toolCallId ? -1 : 1))).toMatchObject([
       { type: 'tool-output-denied', payload: { toolCallId: 'c1', reason: expect.stringContaining('was not run') as string } },
       { type: 'tool-error', payload: { toolCallId: 'c2', error: { message: expect.stringContaining('was stopped') as string } } },
+      { type: 'tool-error', payload: { toolCallId: 'c3' } },
     ])
     await agent.sendMessage('What happened?', thread).outcome
     await idle(agent, thread)

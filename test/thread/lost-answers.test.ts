@@ -49,6 +49,24 @@ describe('a store whose response is lost', () => {
     await heed.close()
   })
 
+  it('[R6.10] does not accept a decision whose first attempt was lost and that another caller overtook', async () => {
+    const storage = new InMemoryStore()
+    const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
+    const agent = new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', toolCallId: 'c1', input: {} }] }, 'done']), tools: { pay } })
+    const decide = storage.decide.bind(storage)
+    storage.decide = async (...asked) => {
+      storage.decide = decide
+      await decide({ threadId: 't' }, { toolCallId: 'c1', approved: false, by: 'ann' })
+      throw new Error(`connection lost before ${asked.length} arguments were read`)
+    }
+    const heed = new Heed({ agents: { agent }, storage, logger: silentLogger })
+    await agent.generate('pay', { memory: { thread: 't', resource: 'u' } })
+    await expect(agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).rejects.toMatchObject({
+      code: 'run_not_suspended', details: { decided: { approved: false, by: 'ann' } },
+    })
+    await heed.close()
+  })
+
   it.each([['before', 1], ['after', 1]] as const)('[R5.2] continues from the stored state if a commit fails %s the write', async (when, call) => {
     const model = scriptedModel(['one', 'two', 'three'])
     const agent = new Agent({ id: 'a', model })

@@ -162,8 +162,9 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     const { reader, chunks } = await suspend({ clerk, paid, ...rest })
     expect(chunks.at(-1)).toMatchObject({ payload: { child: { toolCallId: 'p1' } } })
     await clerk.sendToolApproval({ ...thread, approved: true })
-    expect((await readUntil(reader, isType('tool-call-approval'))).at(-1)).toMatchObject({ payload: { toolCallId: 'ask', child: { toolCallId: 'p2' } } })
-    await clerk.sendToolApproval({ ...thread, approved: false })
+    const again = (await readUntil(reader, isType('tool-call-approval'))).at(-1) as unknown as { payload: { request: { id: string } } }
+    expect(again).toMatchObject({ payload: { toolCallId: 'ask', child: { toolCallId: 'p2' } } })
+    await clerk.sendToolApproval({ ...thread, approvalId: again.payload.request.id, approved: false })
     await idle(clerk, thread)
     expect(paid).toEqual([5])
   })

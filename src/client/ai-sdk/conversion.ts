@@ -4,7 +4,7 @@ import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Signal, SignalContents } from '../../signals/signal.ts'
 import type { OverWire } from '../connection.ts'
-import { hasCall, type ThreadView } from '../view/thread-view.ts'
+import { hasCall, type ThreadView, type WaitingApproval } from '../view/thread-view.ts'
 
 /** A tool that waits for data. `addToolOutput` gives it, as `output`. */
 export type WaitingForData = {
@@ -82,8 +82,7 @@ function runUIChunks(chunk: RunChunk): UIChunk[] {
         { type: 'tool-input-available', toolCallId: chunk.payload.toolCallId, toolName: chunk.payload.toolName, input: chunk.payload.args },
       ]
     case 'tool-call-approval':
-      // A call has one approval, so the id of the call is also that of the approval.
-      return [{ type: 'tool-approval-request', approvalId: chunk.payload.toolCallId, toolCallId: chunk.payload.toolCallId }]
+      return [{ type: 'tool-approval-request', approvalId: approvalIdOf(chunk.payload), toolCallId: chunk.payload.toolCallId }]
     case 'tool-call-suspended': {
       const { toolCallId, toolName, args, suspendPayload } = chunk.payload
       return [question({ toolCallId, toolName, args, payload: suspendPayload })]
@@ -120,6 +119,11 @@ function runUIChunks(chunk: RunChunk): UIChunk[] {
   }
 }
 
+/** Older servers send no request: then the id of the call is also that of its approval. */
+function approvalIdOf({ request, toolCallId }: { request?: { id: string }; toolCallId: string }): string {
+  return request?.id ?? toolCallId
+}
+
 /** The data that a tool waits for, as a part of the message with its call. */
 export function question(data: WaitingForData): { type: 'data-suspended'; id: string; data: WaitingForData } {
   return { type: 'data-suspended', id: data.toolCallId, data }
@@ -152,7 +156,7 @@ function callUIChunks(part: UIToolPart): UIChunk[] {
     case 'output-denied':
       return [call, { type: 'tool-output-denied', toolCallId }]
     case 'approval-requested':
-      return [call, { type: 'tool-approval-request', approvalId: toolCallId, toolCallId }]
+      return [call, { type: 'tool-approval-request', approvalId: part.approval.id, toolCallId }]
     default:
       return [call]
   }
@@ -177,7 +181,7 @@ interface AnyPart {
   state?: unknown
   input?: unknown
   output?: unknown
-  approval?: { approved?: unknown; reason?: unknown }
+  approval?: { id?: unknown; approved?: unknown; reason?: unknown }
   data?: unknown
 }
 
@@ -210,20 +214,27 @@ export function chatMessages({ messages, approvals }: ThreadView): readonly UIMe
 /** The decision of a page about a call: an approval, or the data that the tool waits for. */
 interface PageDecision {
   toolCallId: string
+  /** The request in the view. Absent if the call no longer waits. */
+  waiting?: WaitingApproval
+  /** The page answered an earlier request of the call: this one is not decided by it. */
+  isStale?: true
   approval?: { approved: boolean; reason?: string }
   resumeData: JSONValue
 }
 
 /** The decisions in a message about the calls of a suspended run. */
 export function decisionsIn({ parts }: ChatMessage, { approvals }: ThreadView): PageDecision[] {
-  return parts.flatMap(({ toolCallId, state, output, approval: { approved, reason } = {} }: AnyPart) => {
+  return parts.flatMap(({ toolCallId, state, output, approval: { id, approved, reason } = {} }: AnyPart): PageDecision[] => {
     if (typeof toolCallId !== 'string') return []
+    const waiting = approvals.find((call) => call.toolCallId === toolCallId)
+    const shown = waiting ? { waiting } : {}
     if (state === 'approval-responded') {
       const approval = { approved: approved === true, ...(typeof reason === 'string' ? { reason } : {}) }
-      return [{ toolCallId, approval, resumeData: null }]
+      const isStale = waiting?.approvalId !== undefined && id !== undefined && id !== waiting.approvalId
+      return [{ toolCallId, ...shown, approval, resumeData: null, ...(isStale ? { isStale } : {}) }]
     }
-    const waits = state === 'output-available' && approvals.some((call) => call.kind === 'suspend' && call.toolCallId === toolCallId)
-    return waits ? [{ toolCallId, resumeData: (output ?? null) as JSONValue }] : []
+    const waits = state === 'output-available' && waiting?.kind === 'suspend'
+    return waits ? [{ toolCallId, ...shown, resumeData: (output ?? null) as JSONValue }] : []
   })
 }
 

@@ -1,6 +1,7 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
+import { decidedCall } from '../view/watched-thread.ts'
 import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
 import { contentsOf, decisionsIn, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
 import { ChatPage } from './chat-page.ts'
@@ -99,16 +100,20 @@ export class HeedChatTransport {
       }
       // Another client has decided: this page gets the result too.
       if (feed.view.status !== 'suspended') return answer.catchUp(feed.view)
-      for (const { toolCallId, approval, resumeData } of decisions) {
+      for (const { toolCallId, waiting, isStale, approval, resumeData } of decisions) {
+        if (isStale) continue
+        const call = { ...scope, ...decidedCall(waiting, toolCallId) }
         const declineContext = approval?.reason === undefined ? {} : { declineContext: { reason: approval.reason } }
         const sent = approval
-          ? this.#agent.sendToolApproval({ ...scope, toolCallId, approved: approval.approved, ...declineContext })
-          : this.#agent.sendStreamResume({ ...scope, toolCallId, resumeData })
+          ? this.#agent.sendToolApproval({ ...call, approved: approval.approved, ...declineContext })
+          : this.#agent.sendStreamResume({ ...call, resumeData })
         await sent.catch((error: unknown) => {
           if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
         })
       }
-      const undecided = feed.view.approvals.filter((call) => !decisions.some(({ toolCallId }) => toolCallId === call.toolCallId))
+      const undecided = feed.view.approvals.filter(
+        (call) => !decisions.some(({ toolCallId, isStale }) => toolCallId === call.toolCallId && !isStale),
+      )
       if (undecided.length === 0) return
       // The run only continues after all decisions: the page gets the calls that are left.
       const run = await this.#agent.activeRun(scope)

@@ -1,5 +1,5 @@
 import type { ThreadStatus } from '../../machine.ts'
-import type { Chunk, DataChunk, RunChunk } from '../../message/chunk.ts'
+import type { ApprovalRequest, Chunk, DataChunk, RunChunk } from '../../message/chunk.ts'
 import type { Message } from '../../message/message.ts'
 import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
@@ -10,7 +10,15 @@ import type { OverWire } from '../connection.ts'
 /** A tool call of a suspended run. */
 export interface WaitingApproval {
   runId: string
+  /** The call of this thread. Of an agent below, it is the call that asks that agent. */
   toolCallId: string
+  /** Names the request, which a later one of the same call does not share. Older servers send none. */
+  approvalId?: string
+  /** Goes back to the server with the decision. */
+  digest?: string
+  /** The ids of the agents, from the one of this thread to the one that made the call, and the name of the tool. */
+  path?: readonly string[]
+  /** The tool that runs, or continues, once it is decided, and its arguments. */
   toolName: string
   args: unknown
   /** `approval`: it is approved or declined. `suspend`: the tool waits for data. */
@@ -111,12 +119,23 @@ type ReceivedSnapshot = Omit<OverWire<ThreadSnapshot>, 'hasOlder'> & { hasOlder?
 
 function fromSnapshot({ messages, status, runId, suspended, hasOlder = false }: ReceivedSnapshot): ThreadView {
   const restored = messages.map((message) => ({ ...message, createdAt: new Date(message.createdAt) }) as unknown as Message)
-  const approvals = suspended.map(({ toolCallId, toolName, args, kind, payload }) => {
-    return { runId: runId ?? '', toolCallId, toolName, args, kind, ...(payload === undefined ? {} : { payload }) }
+  const approvals = suspended.map(({ toolCallId, toolName, args, kind, payload, request }) => {
+    const shown = shownRequest({ toolName, args, request })
+    return { runId: runId ?? '', toolCallId, ...shown, kind, ...(payload === undefined ? {} : { payload }) }
   })
   const view: ThreadView = { ...emptyView, messages: toUIMessages(restored), hasOlder, status, runId, approvals }
   // History contains the calls, but not that they need approval.
-  return approvals.reduce((next, { kind, toolCallId }) => (kind === 'approval' ? withCall(next, toolCallId, requestApproval) : next), view)
+  return approvals.reduce((next, { kind, toolCallId, approvalId }) => {
+    return kind === 'approval' ? withCall(next, toolCallId, (part) => requestApproval(part, approvalId)) : next
+  }, view)
+}
+
+/** What a decision is about. Older servers send no request: then it is the call of this thread. */
+function shownRequest(
+  { toolName, args, request }: { toolName: string; args: unknown; request?: OverWire<ApprovalRequest> | undefined },
+): Pick<WaitingApproval, 'toolName' | 'args' | 'approvalId' | 'digest' | 'path'> {
+  if (!request) return { toolName, args }
+  return { approvalId: request.id, digest: request.digest, path: request.path, toolName: request.toolName, args: request.args }
 }
 
 /** The same message as history will have for it. */
@@ -210,9 +229,10 @@ function reduceToolChunk(view: ThreadView, chunk: RunChunk): ThreadView {
       const kind = chunk.type === 'tool-call-approval' ? 'approval' : 'suspend'
       const payload = chunk.type === 'tool-call-suspended' ? { payload: chunk.payload.suspendPayload } : {}
       const others = view.approvals.filter((call) => call.toolCallId !== toolCallId)
-      const approval = { runId: chunk.runId, toolCallId, toolName, args, kind, ...payload } as const
+      const shown = shownRequest({ toolName, args, request: chunk.payload.request })
+      const approval = { runId: chunk.runId, toolCallId, ...shown, kind, ...payload } as const
       const suspended = { ...view, status: 'suspended' as const, approvals: [...others, approval] }
-      return kind === 'approval' ? withCall(suspended, toolCallId, requestApproval) : suspended
+      return kind === 'approval' ? withCall(suspended, toolCallId, (part) => requestApproval(part, shown.approvalId)) : suspended
     }
     case 'tool-result':
       if (chunk.payload.preliminary) return view
@@ -268,12 +288,12 @@ export function withDecision(view: ThreadView, toolCallId: string, approval?: { 
   const rest = { ...view, approvals: view.approvals.filter((call) => call.toolCallId !== toolCallId) }
   if (!approval) return rest
   return withCall(rest, toolCallId, (part) =>
-    part.state === 'approval-requested' ? { ...part, state: 'approval-responded', approval: { id: toolCallId, ...approval } } : part,
+    part.state === 'approval-requested' ? { ...part, state: 'approval-responded', approval: { id: part.approval.id, ...approval } } : part,
   )
 }
 
-function requestApproval(part: UIToolPart): UIToolPart {
-  return { ...callOf(part), state: 'approval-requested', approval: { id: part.toolCallId } }
+function requestApproval(part: UIToolPart, approvalId = part.toolCallId): UIToolPart {
+  return { ...callOf(part), state: 'approval-requested', approval: { id: approvalId } }
 }
 
 /** Removes the calls of an interrupted step, which are never made. */

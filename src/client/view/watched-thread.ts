@@ -4,10 +4,10 @@ import { isURLText, readFileData } from '../../message/file-data.ts'
 import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { MessageInput, SignalContents } from '../../signals/signal.ts'
-import type { AgentClient, QueuedOverWire, SendTarget } from '../agent.ts'
+import type { AgentClient, DecidedCall, QueuedOverWire, SendTarget } from '../agent.ts'
 import type { MemoryClient } from '../memory.ts'
 import { randomKey, type ThreadScope } from '../connection.ts'
-import { emptyView, olderThan, withDecision, type ThreadView } from './thread-view.ts'
+import { emptyView, olderThan, withDecision, type ThreadView, type WaitingApproval } from './thread-view.ts'
 import { ThreadFeed } from './thread-feed.ts'
 
 /** The state of a thread for a display: its view, its queue and its connection. */
@@ -114,16 +114,18 @@ export class WatchedThread {
     await this.#readQueue()
   }
 
-  approve(toolCallId: string): Promise<void> {
-    return this.#decide(toolCallId, { approved: true })
+  /** `id`: the `approvalId` of one of the `approvals`, or its `toolCallId`. The decision is about the request that is shown. */
+  approve(id: string): Promise<void> {
+    return this.#decide(id, { approved: true })
   }
 
-  decline(toolCallId: string, reason?: string): Promise<void> {
-    return this.#decide(toolCallId, { approved: false, ...(reason === undefined ? {} : { reason }) })
+  decline(id: string, reason?: string): Promise<void> {
+    return this.#decide(id, { approved: false, ...(reason === undefined ? {} : { reason }) })
   }
 
-  async resume(toolCallId: string, resumeData: JSONValue): Promise<void> {
-    await this.#sendDecision(toolCallId, () => this.agent.sendStreamResume({ ...this.#scope, toolCallId, resumeData }))
+  async resume(id: string, resumeData: JSONValue): Promise<void> {
+    const call = this.#waiting(id)
+    await this.#sendDecision(call, () => this.agent.sendStreamResume({ ...this.#scope, ...decidedCall(call, id), resumeData }))
   }
 
   async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
@@ -139,17 +141,24 @@ export class WatchedThread {
     this.#show({})
   }
 
-  async #decide(toolCallId: string, { approved, reason }: { approved: boolean; reason?: string }): Promise<void> {
+  #waiting(id: string): WaitingApproval | undefined {
+    const { approvals } = this.#feed.view
+    return approvals.find(({ approvalId }) => approvalId === id) ?? approvals.find(({ toolCallId }) => toolCallId === id)
+  }
+
+  async #decide(id: string, { approved, reason }: { approved: boolean; reason?: string }): Promise<void> {
+    const call = this.#waiting(id)
     const given = reason === undefined ? {} : { reason }
-    const approval = { ...this.#scope, toolCallId, approved, ...(reason === undefined ? {} : { declineContext: given }) }
-    await this.#sendDecision(toolCallId, () => this.agent.sendToolApproval(approval), { approved, ...given })
+    const approval = { ...this.#scope, ...decidedCall(call, id), approved, ...(reason === undefined ? {} : { declineContext: given }) }
+    await this.#sendDecision(call, () => this.agent.sendToolApproval(approval), { approved, ...given })
   }
 
   /** Removes the call from `approvals` when it is decided, here or by another client. */
-  async #sendDecision(toolCallId: string, send: () => Promise<unknown>, approval?: { approved: boolean; reason?: string }): Promise<void> {
-    const call = this.#feed.view.approvals.find((candidate) => candidate.toolCallId === toolCallId)
+  async #sendDecision(
+    call: WaitingApproval | undefined, send: () => Promise<unknown>, approval?: { approved: boolean; reason?: string },
+  ): Promise<void> {
     const show = (decision?: typeof approval) => {
-      this.#feed.update((view) => (call && view.approvals.includes(call) ? withDecision(view, toolCallId, decision) : view))
+      this.#feed.update((view) => (call && view.approvals.includes(call) ? withDecision(view, call.toolCallId, decision) : view))
       this.#show({})
     }
     try {
@@ -207,6 +216,12 @@ export class WatchedThread {
     this.#state = { ...this.#state, ...view, ...change, messages, hasOlder: this.#older.hasMore(view) }
     for (const listener of this.#listeners) listener()
   }
+}
+
+/** How a decision names its request: as it is shown. Older servers know calls only. */
+export function decidedCall(call: WaitingApproval | undefined, toolCallId: string): DecidedCall {
+  const { approvalId, digest } = call ?? {}
+  return approvalId !== undefined && digest !== undefined ? { approvalId, digest } : { toolCallId: call?.toolCallId ?? toolCallId }
 }
 
 /** The message as it will look when the server has it. `metadata.optimistic` marks it. */

@@ -15,6 +15,8 @@ interface Approval {
   resourceId?: string
   threadId: string
   toolCallId?: string
+  approvalId?: string
+  digest?: string
   approved: boolean
   resumeData?: JSONValue
   declineContext?: { reason?: string; message?: string }
@@ -26,6 +28,8 @@ interface Approval {
 interface Decision {
   runId: string
   toolCallId?: string
+  approvalId?: string
+  digest?: string
   reason?: string
   resumeData?: JSONValue
 }
@@ -39,11 +43,12 @@ interface SuspendedQuery {
   perPage?: number
 }
 
-const decision = object({ runId: id, toolCallId: id, reason: text, requestContext: anything }, ['runId'])
-const resumption = object({ runId: id, toolCallId: id, resumeData: anything }, ['runId', 'resumeData'])
+const request = { toolCallId: id, approvalId: id, digest: id }
+const decision = object({ runId: id, ...request, reason: text, requestContext: anything }, ['runId'])
+const resumption = object({ runId: id, ...request, resumeData: anything }, ['runId', 'resumeData'])
 const approval = object(
   {
-    ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }),
+    ...threadScope, ...request, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }),
     messages: anything, streamOptions: record,
   },
   ['threadId', 'approved'],
@@ -80,11 +85,26 @@ function generateRoute(path: string, summary: string, body: ObjectSchema, decide
   })
 }
 
-const approve: Decide = ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...omitUndefined({ toolCallId }) })
-const decline: Decide = ({ agent, body: { runId, toolCallId, reason } }) =>
-  agent.declineToolCall({ runId, ...omitUndefined({ toolCallId, reason }) })
-const resume: Decide = ({ agent, body: { runId, toolCallId, resumeData = null } }) =>
-  agent.resumeStream(resumeData, { runId, ...omitUndefined({ toolCallId }) })
+const approve: Decide = (call) => call.agent.approveToolCall({ runId: call.body.runId, ...requestOf(call) })
+const decline: Decide = (call) =>
+  call.agent.declineToolCall({ runId: call.body.runId, ...requestOf(call), ...omitUndefined({ reason: call.body.reason }) })
+const resume: Decide = (call) => call.agent.resumeStream(call.body.resumeData ?? null, { runId: call.body.runId, ...requestOf(call) })
+
+interface DecidedRequest {
+  toolCallId?: string
+  approvalId?: string
+  digest?: string
+}
+
+/** The request that a decision names, and its sender. The digest shows that the sender decides about what it was shown. */
+function requestOf({ body: { toolCallId, approvalId, digest }, principal }: Pick<Call<DecidedRequest, unknown>, 'body' | 'principal'>) {
+  if (approvalId !== undefined && digest === undefined) {
+    throw new HeedError('invalid_argument', 'digest is missing. Send the digest of the request that approvalId names.', {
+      details: { field: 'digest' },
+    })
+  }
+  return { ...omitUndefined({ toolCallId, approvalId, digest }), by: principal.id }
+}
 
 export const approvals: readonly Route[] = [
   route<Approval>({
@@ -110,23 +130,24 @@ export const approvals: readonly Route[] = [
         return { accepted: true, runId, ...omitUndefined({ toolCallId }) }
       }
       await checkThread(call, { threadId, resourceId })
-      const optional = omitUndefined({ id: call.idempotencyKey, toolCallId, resumeData, declineContext })
-      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...optional })
+      const optional = omitUndefined({ id: call.idempotencyKey, resumeData, declineContext })
+      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...requestOf(call), ...optional })
     },
   }),
-  route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
+  route<DecidedRequest & { threadId: string; resourceId?: string; runId?: string; resumeData: JSONValue }>({
     method: 'POST',
     path: '/agents/:agentId/send-stream-resume',
     summary: 'Resumes a call that suspended itself; subscribers get the rest of the run',
     response: 'json',
     responseSchema: decided,
     send: true,
-    body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
+    body: object({ ...threadScope, runId: id, ...request, resumeData: anything }, ['threadId', 'resumeData']),
     async handle(call) {
-      const { threadId, runId, toolCallId, resumeData } = call.body
+      const { threadId, runId, resumeData } = call.body
       const scope = { threadId, resourceId: requireResource(call.principal, call.body.resourceId) }
       await checkThread(call, scope)
-      return call.agent.sendStreamResume({ ...scope, resumeData, ...omitUndefined({ id: call.idempotencyKey, runId, toolCallId }) })
+      const optional = omitUndefined({ id: call.idempotencyKey, runId })
+      return call.agent.sendStreamResume({ ...scope, resumeData, ...requestOf(call), ...optional })
     },
   }),
   streamRoute('approve-tool-call', 'Approves a call', decision, approve),

@@ -20,10 +20,16 @@ export const stateAccepted = object(
 export const aborted = object({ aborted: flag }, ['aborted'])
 
 /** Of a decision. Subscribers get the rest of the run. */
-export const decided = object({ accepted: { const: true }, runId: text, toolCallId: text }, ['accepted', 'runId'])
+const decision = object({ approvalId: text, approved: flag, reason: text, by: text, at: text }, ['at'])
+export const decided = object({ accepted: { const: true }, runId: text, toolCallId: text, decided: decision }, ['accepted', 'runId'])
+
+const approvalRequest = object(
+  { id: text, path: listOf(text), toolName: text, args: anything, digest: text },
+  ['id', 'path', 'toolName', 'args', 'digest'],
+)
 
 const suspendedCall = object(
-  { toolCallId: text, toolName: text, args: anything, requiresApproval: flag },
+  { toolCallId: text, toolName: text, args: anything, requiresApproval: flag, request: approvalRequest },
   ['toolCallId', 'toolName', 'args', 'requiresApproval'],
 )
 const suspendedRun = object(

@@ -1,7 +1,7 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { FilePart, ProviderOptions, SourcePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { ChildCall, FinishReason, Tripwire, Usage } from '../../message/chunk.ts'
+import type { ApprovalRequest, ChildCall, FinishReason, Tripwire, Usage } from '../../message/chunk.ts'
 import { noUsage } from '../model/model-parts.ts'
 import type { StepRecorder } from './step-recorder.ts'
 
@@ -25,6 +25,8 @@ export interface WaitingCall {
   args: JSONValue
   kind: 'approval' | 'suspend'
   payload?: JSONValue
+  /** What the decision is about. */
+  request?: ApprovalRequest
   /** The suspended call of a child thread for which this call is suspended. */
   child?: ChildCall
 }

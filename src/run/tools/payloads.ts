@@ -166,17 +166,22 @@ export class ToolDisplay {
 
   /** The chunk that asks for a decision about a suspended call. `more`: another one follows. */
   async suspensionChunk(waiting: WaitingCall, more: boolean): Promise<RunChunk> {
-    const { toolCallId, toolName, args, payload = null, child } = waiting
+    const { toolCallId, toolName, args, payload = null, child, request } = waiting
     const nested = { ...(child ? { child } : {}), ...(more ? { more } : {}) }
     const input = await this.#payload(waiting, 'display', 'input-available')
+    // The arguments of a call below are as its own run displays them.
+    const asks = (shown: JSONValue) => (request ? { request: child ? request : { ...request, args: shown } } : {})
     if (waiting.kind === 'approval') {
-      const shown = (await this.#payload(waiting, 'display', 'approval')) ?? input
-      return this.#run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalSchema, ...nested })
+      const shown = (await this.#payload(waiting, 'display', 'approval')) ?? input ?? args
+      const approval = { toolCallId, toolName, args: shown, resumeSchema: approvalSchema, ...asks(shown), ...nested }
+      return this.#run.chunk('tool-call-approval', approval)
     }
     const tool = this.#run.tools.tools.get(toolName)
     const resumeSchema = tool?.resume ? JSON.stringify(await tool.resume.jsonSchema()) : approvalSchema
     const suspendPayload = (await this.#payload(waiting, 'display', 'suspend', { suspendPayload: payload })) ?? payload
-    return this.#run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload, resumeSchema, ...nested })
+    const shown = input ?? args
+    const suspension = { toolCallId, toolName, args: shown, suspendPayload, resumeSchema, ...asks(shown), ...nested }
+    return this.#run.chunk('tool-call-suspended', suspension)
   }
 
   async #transformed(invocation: ToolInvocation, target: TransformTarget): Promise<ToolInvocation> {
@@ -238,6 +243,11 @@ export class ToolDisplay {
 
   #rulesOf(toolName: string | undefined): ToolTransform | undefined {
     return toolName === undefined ? undefined : this.#run.tools.tools.get(toolName)?.tool.transform
+  }
+
+  /** A rule decides what displays show of the tool's payloads. */
+  hasRule(toolName: string): boolean {
+    return !this.#hasNoRule(this.#rulesOf(toolName))
   }
 
   /** Neither the agent nor the tool has a rule: payloads are published as they are. */

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { ChildCall, Usage } from '../../message/chunk.ts'
+import type { ApprovalRequest, ChildCall, Usage } from '../../message/chunk.ts'
 import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
@@ -193,6 +193,8 @@ export function isTool(value: unknown): value is Tool {
 interface NestedSuspension {
   kind: 'approval' | 'suspend'
   payload?: JSONValue
+  /** The request of the child's call. */
+  request?: ApprovalRequest
   child: ChildCall
 }
 

@@ -1,7 +1,10 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
+import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread.ts'
+
+export type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 
 /** The low and high mark of the window (see window.ts); `false`: only the rows of the run itself. */
 export type Window = { low: number; high: number } | false
@@ -161,19 +164,14 @@ export interface SuspendedCall {
   args: JSONValue
   kind: 'approval' | 'suspend'
   payload?: JSONValue
+  /** What the decision is about. */
+  request?: ApprovalRequest
+  /** An earlier request of this call was decided in the same step: its `toolCallId` does not name this request. */
+  again?: true
   /** The call on a child thread that this one stands for. */
   child?: ChildCall
   /** Empty if the child was decided by itself: its run is followed. */
   decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
-}
-
-/** A suspended call in the run of a child thread. */
-export interface ChildCall {
-  threadId: string
-  runId: string
-  step: number
-  toolCallId: string
-  toolName: string
 }
 
 export interface CallDecision {
@@ -182,17 +180,34 @@ export interface CallDecision {
   runId?: string
   /** The step that made the call: some providers restart the numbering of calls in each step. */
   step?: number
-  /** Optional if only one call needs a decision. */
+  /** Optional if only one call needs a decision. Rejected where the call has asked more than once: see `approvalId`. */
   toolCallId?: string
+  /** The id of the request. */
+  approvalId?: string
+  /** Rejected if the request has another digest. */
+  digest?: string
   approved?: boolean
   reason?: string
   resumeData?: JSONValue
+  /** Names the decider. */
+  by?: string
+}
+
+/** A decision as it was stored. */
+export interface MadeDecision {
+  approvalId?: string
+  approved?: boolean
+  reason?: string
+  by?: string
+  at: number
 }
 
 export interface Decided {
   runId: string
   toolCallId: string
   agentId: string
+  /** Of a repeated decision, the first one. */
+  made: MadeDecision
   /** The lease, if this was the last decision that the run needed. */
   fence?: Fence
   /** Parent threads whose runs continue by this decision: a process that runs their agents should claim them. */

@@ -36,12 +36,14 @@ export function withChildDecisions(tables: ThreadTables, calls: readonly Suspend
   return calls.map((call) => (call.child && !isSuspended(tables, call.child) ? { ...call, decision: {} } : call))
 }
 
-function isSuspended(tables: ThreadTables, { threadId, runId, step, toolCallId }: ChildCall): boolean {
+function isSuspended(tables: ThreadTables, { threadId, runId, step, toolCallId, approvalId }: ChildCall): boolean {
   const thread = tables.thread(threadId)
   if (!thread) return true
   const run = suspendedRun(tables, thread, runId)
   if (run?.step !== step) return false
-  return (JSON.parse(run.suspended) as SuspendedCall[]).some((call) => !call.decision && call.toolCallId === toolCallId)
+  return (JSON.parse(run.suspended) as SuspendedCall[]).some(
+    (call) => !call.decision && call.toolCallId === toolCallId && (approvalId === undefined || call.request?.id === approvalId),
+  )
 }
 
 /** Continues a run whose calls are all decided. Without an owner, the thread is due for any process that runs its agent. */

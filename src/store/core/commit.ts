@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../contract/threads.ts'
+import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted, SuspendedCall } from '../contract/threads.ts'
 import { removeRowsFrom, resumeRun, withChildDecisions } from './child-threads.ts'
 import { advanceLane, removeLaneSignals, withLaneVersion } from './lanes.ts'
 import { fencedThread, releaseLease, reserveRun, transitionThread } from './lease.ts'
@@ -161,7 +161,9 @@ function endRun(
 function suspend(
   tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: Extract<RunEnd, { status: 'suspended' }>, now: number,
 ): Pick<StepCommitted, 'ended' | 'more'> {
-  const calls = withChildDecisions(tables, end.calls)
+  const asked = new Set((JSON.parse(run.suspended) as SuspendedCall[]).map(({ toolCallId }) => toolCallId))
+  const waiting = end.calls.map((call): SuspendedCall => (asked.has(call.toolCallId) ? { ...call, again: true } : call))
+  const calls = withChildDecisions(tables, waiting)
   run.suspended = JSON.stringify(calls)
   run.suspendedAt = now
   if (calls.every((call) => call.decision)) {

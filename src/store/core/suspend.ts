@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
+import type { CallDecision, Decided, MadeDecision, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
 import { resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
 import { grantLease, releaseLease, scopedThread } from './lease.ts'
 import { finishTaken, pendingAfterRun } from './mailbox.ts'
@@ -17,15 +17,16 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   if (earlier) return earlier
   const run = suspendedRun(tables, thread, decision.runId)
   if (!run || (decision.step !== undefined && decision.step !== run.step)) {
-    throw notSuspended(scope.threadId, 'it has no suspended run that the decision matches')
+    throw notSuspended(tables, thread, decision, 'it has no suspended run that the decision matches')
   }
 
   const calls = JSON.parse(run.suspended) as SuspendedCall[]
-  const call = undecidedCall(calls, decision, scope.threadId)
+  const call = undecidedCall(tables, thread, calls, decision)
   checkDecision(call, decision)
   call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
   run.suspended = JSON.stringify(calls)
-  const decided: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, parents: [] }
+  const made = madeDecision(tables, call, decision)
+  const decided: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, made, parents: [] }
   recordDecision(tables, thread, run, decision, decided)
   if (calls.every((other) => other.decision)) {
     if (owner !== undefined) decided.fence = grantLease(thread, 'resume', owner)
@@ -44,27 +45,51 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
  */
 const decisionMailId = (id: string) => `decision:${id}`
 
+/** The mailbox id of the decision about a request: it tells later deciders what was decided. */
+const requestMailId = (approvalId: string) => `decided:${approvalId}`
+
+interface StoredDecision {
+  said?: string
+  toolCallId?: string
+  made?: MadeDecision
+}
+
+function madeDecision(tables: ThreadTables, { request }: SuspendedCall, { approved, reason, by }: CallDecision): MadeDecision {
+  return {
+    ...(request ? { approvalId: request.id } : {}),
+    ...(approved === undefined ? {} : { approved }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+    at: tables.now(),
+  }
+}
+
 /** The result of an earlier decision with the same id. Throws `idempotency_key_reused` if that decision was different. */
 function earlierDecision(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): Decided | undefined {
   const mail = decision.id === undefined ? undefined : tables.mail(thread, decisionMailId(decision.id))
   if (!mail) return undefined
-  const { said, toolCallId } = JSON.parse(mail.options ?? '{}') as { said?: string; toolCallId?: string }
-  if (said !== encodeDecision(decision) || toolCallId === undefined || mail.runId === null) {
+  const { said, toolCallId, made } = JSON.parse(mail.options ?? '{}') as StoredDecision
+  if (said !== encodeDecision(decision) || toolCallId === undefined || made === undefined || mail.runId === null) {
     throw new HeedError('idempotency_key_reused', 'This id was used for another decision on this thread. Use a new id for each decision.', {
       details: { field: 'id' },
     })
   }
-  return { runId: mail.runId, toolCallId, agentId: mail.agentId, parents: [] }
+  return { runId: mail.runId, toolCallId, agentId: mail.agentId, made, parents: [] }
 }
 
 /** The caller puts the thread. */
 function recordDecision(
-  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, decision: CallDecision, { toolCallId }: Decided,
+  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, decision: CallDecision, { toolCallId, made }: Decided,
 ): void {
-  if (decision.id === undefined) return
+  const stored: StoredDecision = { said: encodeDecision(decision), toolCallId, made }
+  if (decision.id !== undefined) addRecord(tables, thread, run, decisionMailId(decision.id), stored)
+  if (made.approvalId !== undefined) addRecord(tables, thread, run, requestMailId(made.approvalId), { made })
+}
+
+function addRecord(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, id: string, stored: StoredDecision): void {
   tables.addMail(thread, {
     ord: thread.nextOrd,
-    id: decisionMailId(decision.id),
+    id,
     agentId: run.agentId,
     route: 'deliver',
     kind: 'enter',
@@ -73,7 +98,7 @@ function recordDecision(
     startRunId: run.runId,
     step: run.step,
     rows: '[]',
-    options: JSON.stringify({ said: encodeDecision(decision), toolCallId }),
+    options: JSON.stringify(stored),
     boundTo: null,
     reason: null,
     acceptedAt: tables.now(),
@@ -82,8 +107,8 @@ function recordDecision(
 }
 
 /** Equal for decisions with equal fields. */
-function encodeDecision({ runId, step, toolCallId, approved, reason, resumeData }: CallDecision): string {
-  return orderedJSON([runId, step, toolCallId, approved, reason, resumeData])
+function encodeDecision({ runId, step, toolCallId, approvalId, approved, reason, resumeData }: CallDecision): string {
+  return orderedJSON([runId, step, toolCallId, approvalId, approved, reason, resumeData])
 }
 
 export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean }): SuspendedEnd {
@@ -137,18 +162,40 @@ function deniedCall({ providerMetadata: _, ...part }: ToolInvocationPart): ToolI
   return { ...part, toolInvocation: { ...part.toolInvocation, state: 'output-denied', approval: { approved: false, reason: notRun } } }
 }
 
-function undecidedCall(calls: SuspendedCall[], { toolCallId }: CallDecision, threadId: string): SuspendedCall {
+function undecidedCall(
+  tables: ThreadTables, thread: ThreadRecord, calls: readonly SuspendedCall[], decision: CallDecision,
+): SuspendedCall {
+  const { toolCallId, approvalId, digest } = decision
   const open = calls.filter((call) => !call.decision)
-  const call = toolCallId === undefined ? open[0] : open.find((other) => other.toolCallId === toolCallId)
-  if (!call) throw notSuspended(threadId, `no call ${toolCallId} waits for a decision`)
-  if (toolCallId === undefined && open.length > 1) {
-    const toolCallIds = open.map((other) => other.toolCallId)
-    const problem = `Several calls of thread ${threadId} wait for a decision.`
-    throw new HeedError('invalid_argument', `${problem} Name one of them as toolCallId: ${toolCallIds.join(', ')}.`, {
-      details: { toolCallIds },
+  const named = open.filter((call) => {
+    return (toolCallId === undefined || call.toolCallId === toolCallId) && (approvalId === undefined || call.request?.id === approvalId)
+  })
+  const [call] = named
+  if (!call) throw notSuspended(tables, thread, decision, `no call ${approvalId ?? toolCallId} waits for a decision`)
+  if (named.length > 1 || (approvalId === undefined && call.again)) throw ambiguous(thread.id, named)
+  if (digest !== undefined && call.request && digest !== call.request.digest) {
+    throw new HeedError('invalid_argument', `The digest is not that of request ${call.request.id}: read the request again, then decide.`, {
+      details: { field: 'digest', approvalId: call.request.id },
     })
   }
   return call
+}
+
+/** The decision names no single request. */
+function ambiguous(threadId: string, calls: readonly SuspendedCall[]): HeedError {
+  const toolCallIds = calls.map(({ toolCallId }) => toolCallId)
+  const approvalIds = calls.flatMap(({ request }) => request?.id ?? [])
+  if (calls.length > 1) {
+    const problem = `Several calls of thread ${threadId} wait for a decision.`
+    return new HeedError('invalid_argument', `${problem} Name one of them as toolCallId: ${toolCallIds.join(', ')}.`, {
+      details: { toolCallIds, approvalIds },
+    })
+  }
+  return new HeedError(
+    'invalid_argument',
+    `Call ${toolCallIds.join()} of thread ${threadId} has asked for more than one decision. Name the request as approvalId.`,
+    { details: { field: 'approvalId', toolCallIds, approvalIds } },
+  )
 }
 
 /** Rejects a decision that does not decide the call, so that nothing runs because of it. */
@@ -168,8 +215,30 @@ function invalidDecision(toolCallId: string, why: string): HeedError {
   return new HeedError('invalid_argument', `Call ${toolCallId} is not decided. ${why}.`, { details: { toolCallId, field: 'approved' } })
 }
 
-function notSuspended(threadId: string, why: string): HeedError {
-  return new HeedError('run_not_suspended', `Nothing to decide on thread ${threadId}: ${why}. It may have been decided already.`, {
-    details: { threadId },
+/** `details.decided`: what was decided about the request or the call, where that is known. */
+function notSuspended(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision, why: string): HeedError {
+  const made = earlierMade(tables, thread, decision)
+  return new HeedError('run_not_suspended', `Nothing to decide on thread ${thread.id}: ${why}. ${describeMade(made)}`, {
+    details: { threadId: thread.id, ...(made ? { decided: { ...made, at: new Date(made.at).toISOString() } } : {}) },
   })
+}
+
+function describeMade(made: MadeDecision | undefined): string {
+  if (!made) return 'It may have been decided already.'
+  const what = made.approved === undefined ? 'resumed with data' : made.approved ? 'approved' : 'declined'
+  return `It was ${what}${made.by === undefined ? '' : ` by ${made.by}`} at ${new Date(made.at).toISOString()}.`
+}
+
+/** The decision that was made about the request, or about the call in the step that the thread is in. */
+function earlierMade(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): MadeDecision | undefined {
+  const { approvalId, toolCallId, runId } = decision
+  const id = approvalId ?? requestOf(tables, thread, runId ?? thread.runId, toolCallId)
+  const mail = id === undefined ? undefined : tables.mail(thread, requestMailId(id))
+  return mail ? (JSON.parse(mail.options ?? '{}') as StoredDecision).made : undefined
+}
+
+function requestOf(tables: ThreadTables, thread: ThreadRecord, runId: string | null, toolCallId: string | undefined): string | undefined {
+  const run = runId === null || toolCallId === undefined ? undefined : tables.run(thread, runId)
+  const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
+  return calls.find((call) => call.toolCallId === toolCallId && call.decision)?.request?.id
 }

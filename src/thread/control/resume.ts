@@ -14,9 +14,14 @@ export interface Decision {
   runId?: string
   step?: number
   toolCallId?: string
+  /** The id of the request. */
+  approvalId?: string
+  digest?: string
   approved?: boolean
   reason?: string
   resumeData?: JSONValue
+  /** Names the decider. */
+  by?: string
 }
 
 /** Stores the decision. The run continues here when no other call is undecided and its agent is registered here. */
@@ -28,19 +33,9 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
     threadId === undefined ? await scopeOf(runtime, decision) : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
   const thread = await runtime.store.getThread(scope)
   const owner = thread?.agentId !== undefined && runtime.hasAgent(thread.agentId) ? runtime.owner : undefined
-  let retried = false
-  const decided = await runtime.retryOnce(scope.threadId, async (): Promise<Decided> => {
-    try {
-      return await runtime.store.decide(scope, answer satisfies CallDecision, owner)
-    } catch (error) {
-      // The answer to the first call was lost, but the decision was stored.
-      if (retried && isHeedError(error) && error.code === 'run_not_suspended' && thread?.runId !== undefined) {
-        return { runId: thread.runId, toolCallId: decision.toolCallId ?? '', agentId: agent.id, parents: [] }
-      }
-      retried = true
-      throw error
-    }
-  })
+  // The id tells a decision whose answer was lost from the decision of another caller.
+  const identified: CallDecision = { ...answer, id: decision.id ?? runtime.newId() }
+  const decided = await runtime.retryOnce(scope.threadId, () => runtime.store.decide(scope, identified, owner))
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
   else if (owner === undefined) runtime.peers.requestRunner(scope.threadId)
   for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.peers.requestRunner(parent)
@@ -65,7 +60,12 @@ export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope:
     if (call.decision) continue
     try {
       await decide(runtime, agent, {
-        ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason: 'New input arrived instead of a decision.',
+        ...scope,
+        runId: run.runId,
+        toolCallId: call.toolCallId,
+        ...(call.request ? { approvalId: call.request.id } : {}),
+        approved: false,
+        reason: 'New input arrived instead of a decision.',
       })
     } catch (error) {
       if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error

@@ -121,6 +121,8 @@ function withVisibleArguments(calls: readonly SuspendedCall[], messages: readonl
     const part = parts.find((other) => other.type === 'tool-invocation' && other.toolInvocation.toolCallId === call.toolCallId)
     const transcript = part?.type === 'tool-invocation' ? part.toolInvocation.transcript : undefined
     if (!transcript) return call
-    return { ...call, args: transcript.args ?? call.args, ...(call.payload === undefined ? {} : { payload: withheldPayload }) }
+    const args = transcript.args ?? call.args
+    const request = call.request && !call.child ? { request: { ...call.request, args } } : {}
+    return { ...call, args, ...request, ...(call.payload === undefined ? {} : { payload: withheldPayload }) }
   })
 }

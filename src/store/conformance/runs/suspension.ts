@@ -41,9 +41,12 @@ export const suspensionCases: StoreCase[] = [
 
       const decided = await store.decide(scope, { toolCallId: 'c1', approved: true, reason: 'fine' }, 'p2')
       assert.deepEqual(decided, {
-        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: {
-          threadId, owner: 'p2', epoch: first.fence.epoch + 1,
-        }, parents: [],
+        runId: 'run-of-a',
+        toolCallId: 'c1',
+        agentId: 'agent-1',
+        made: { approved: true, reason: 'fine', at: decided.made.at },
+        fence: { threadId, owner: 'p2', epoch: first.fence.epoch + 1 },
+        parents: [],
       })
       assert.ok(decided.fence)
       const again = await begin(store, decided.fence)
@@ -53,6 +56,27 @@ export const suspensionCases: StoreCase[] = [
       await commit(store, again, { rows: [resultRow('r', 'c1')], drain: true })
       const run = await store.getRun(scope, 'run-of-a')
       assert.deepEqual([run?.step, run?.suspended], [1, []])
+    },
+  },
+  {
+    name: '[R6.9] a call that asks again in its step is decided under the id of its request only',
+    async run({ store: open }) {
+      const store = await open()
+      const pay = { path: ['agent-1', 'pay'], toolName: 'pay', args: { amount: 5 } }
+      const asks = (id: string) => call('c1', { request: { id, ...pay, digest: `digest-${id}` } })
+      await suspend(store, asks('q1'))
+      const first = await store.decide(scope, { toolCallId: 'c1', digest: 'digest-q1', approved: true, by: 'ann' }, 'p2')
+      assert.deepEqual([first.made.approvalId, first.made.by], ['q1', 'ann'])
+      assert.ok(first.fence)
+      await commit(store, await begin(store, first.fence), { rows: [], end: { status: 'suspended', calls: [asks('q2')] } })
+      const before = await everything(store)
+      await rejectsWith('invalid_argument', store.decide(scope, { toolCallId: 'c1', approved: true }, 'p2'))
+      await rejectsWith('invalid_argument', store.decide(scope, { approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { approvalId: 'q1', approved: true }, 'p2'))
+      await rejectsWith('invalid_argument', store.decide(scope, { approvalId: 'q2', digest: 'digest-q1', approved: true }, 'p2'))
+      assert.deepEqual(await everything(store), before)
+      const second = await store.decide(scope, { approvalId: 'q2', digest: 'digest-q2', approved: false }, 'p2')
+      assert.deepEqual([second.toolCallId, second.made.approvalId, second.made.approved], ['c1', 'q2', false])
     },
   },
   {
@@ -95,7 +119,7 @@ export const suspensionCases: StoreCase[] = [
       let store = await harness.store()
       await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
       const first = await store.decide(scope, { runId: 'run-of-a', toolCallId: 'c2', resumeData: { code: 42 } }, 'p2')
-      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1', parents: [] })
+      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1', made: { at: first.made.at }, parents: [] })
       assert.equal(await status(store), 'suspended')
       if (harness.reopen) store = await harness.reopen(store)
       const last = await store.decide(scope, { approved: false, reason: 'no' }, 'p3')

@@ -37,14 +37,6 @@ describe('two processes that use one vector file', () => {
     expect((await users[0].listIndexes()).toSorted()).toEqual(rounds.toSorted())
   })
 
-  it('[K4.3] open a new file at once', async () => {
-    for (const indexName of rounds.slice(0, 20)) {
-      const users = usersOf(join(folder, `${files++}.db`))
-      await Promise.all(users.map((vectors) => vectors.createIndex({ indexName, dimension: 2 })))
-      await Promise.all(users.map((vectors) => vectors.close()))
-    }
-  })
-
   it('[K4.3] keep the first index when both create different ones with one name; the second is rejected', async () => {
     const [one, other] = usersOf(join(folder, `${files++}.db`))
     for (const indexName of rounds) {

@@ -33,7 +33,7 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
   for (let requests = 0; requests < maxRequests; requests++) {
     const thread = await runtime.store.getThread(scope)
     const { runId, owner } = thread ?? {}
-    if (expectedRunId !== undefined && requests > 0 && (thread?.status === 'idle' || runId !== expectedRunId)) {
+    if (expectedRunId !== undefined && requests > 0 && thread && (thread.status === 'idle' || runId !== expectedRunId)) {
       return { aborted: await wasAborted(runtime, scope, expectedRunId), runId: expectedRunId }
     }
     if (!thread || thread.status === 'idle' || runId === undefined) return { aborted: false }

@@ -417,8 +417,8 @@ export class ThreadHost implements RunHost {
     if (ended) {
       if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
       else this.#drained.confirm()
-      // A suspended run is ended by the caller of the abort.
-      if (cleared || end?.status === 'suspended') this.#clearPending = false
+      // A suspended run is ended by the caller of the abort. Without pending signals, later ones are not meant.
+      if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearPending = false
       if (cleared) this.#announceCleared()
       if (left) this.#runtime.peers.requestRunner(this.fence.threadId)
       this.#clearRun()

@@ -394,7 +394,8 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   #onHostFailure({ excused = false, ...fence }: FormerLease, error: unknown): void {
-    if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced'))) return
+    if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced')))
+      return void this.#failures.delete(fence.threadId)
     this.lease.fail(error)
     if (!this.lease.failure)
       this.logger.error('the host of a thread failed; the thread is claimed again', { threadId: fence.threadId, error: String(error) })
@@ -407,13 +408,18 @@ export class ThreadRuntime implements RunEnvironment {
    */
   #claimLater(threadId: string, cause: unknown, again?: FormerLease): void {
     if (this.closing || this.#retries.has(threadId)) return
-    const count = (this.#failures.get(threadId)?.count ?? 0) + 1
+    const before = this.#failures.get(threadId)?.count ?? 0
+    // While the store is known to have failed, nothing is tried.
+    const count = this.lease.failure ? Math.max(1, before) : before + 1
     this.#failures.set(threadId, { count, last: cause })
     // Not a background timer: callers may wait for the run.
     const timer = this.clock.after(Math.min(longestRetryMs, retryMs * 2 ** (count - 1)), () => {
       this.#retries.delete(threadId)
       const taken = again ? this.wake(threadId, again) : this.#adopt(threadId)
-      taken.catch((failed: unknown) => (again ? this.#onHostFailure(again, failed) : this.#claimLater(threadId, failed)))
+      taken.then(
+        () => void (this.#hosts.has(threadId) || this.#failures.delete(threadId)),
+        (failed: unknown) => (again ? this.#onHostFailure(again, failed) : this.#claimLater(threadId, failed)),
+      )
     })
     this.#retries.set(threadId, timer)
   }

@@ -50,6 +50,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   outputProcessors?: Dynamic<Processor[]>
   /** How often processors may have the model called again. Defaults to 3. */
   maxProcessorRetries?: number
+  /** How deep agents may call agents, where this one calls. Defaults to 8. */
+  maxAgentDepth?: number
   memory?: Dynamic<Memory>
   /** What is done with notifications: see `sendNotificationSignal`. */
   notifications?: { deliveryPolicy?: NotificationDeliveryPolicyConfig }
@@ -63,7 +65,7 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 const parameters = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
+  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
 ])
 /** Parameters of the specification that Heed does not support yet. */
 const unsupportedParameters = new Set(['workflows', 'scorers', 'voice', 'editor'])
@@ -125,6 +127,8 @@ function checkValues(config: AgentConfig, agent: string): void {
     transform: wantedTransform(config.transform),
     maxProcessorRetries:
       Number.isInteger(config.maxProcessorRetries) && Number(config.maxProcessorRetries) >= 0 ? undefined : 'a whole number of at least 0',
+    maxAgentDepth:
+      Number.isInteger(config.maxAgentDepth) && Number(config.maxAgentDepth) >= 1 ? undefined : 'a whole number of at least 1',
     memory:
       config.memory instanceof Memory || typeof config.memory === 'function'
         ? undefined

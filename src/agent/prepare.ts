@@ -151,7 +151,7 @@ export async function resolveToolSet(
   if (config.agents)
     sources.push({
       from: `the agents of agent '${agent}'`,
-      tools: agentTools(expectObject(await resolve(config.agents, context), 'agents', agent), site),
+      tools: agentTools(expectObject(await resolve(config.agents, context), 'agents', agent), site, config.maxAgentDepth),
     })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {}))

@@ -1,9 +1,11 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import type { Site } from '../heed/site.ts'
 import type { Chunk, Usage } from '../message/chunk.ts'
 import { createTool, nestingOf, type NestedDecision, type Nesting, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
+import { childDepth, childThreadId } from '../store/contract/thread.ts'
 import type { RunRow, SuspendedCall } from '../store/contract/threads.ts'
 import { RunFollower, storedText } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
@@ -21,18 +23,23 @@ const input: PlainJSONSchema = {
   additionalProperties: false,
 }
 
-/** Each agent as the tool `agent-<name>`, from a prompt to a text. An agent without a storage of its own uses `site`. */
-export function agentTools(agents: AgentsInput, site: Site): ToolsInput {
+const defaultMaxDepth = 8
+
+/**
+ * Each agent as the tool `agent-<name>`, from a prompt to a text. An agent without a storage of its own uses `site`. Agents may call
+ * agents down to `maxDepth`.
+ */
+export function agentTools(agents: AgentsInput, site: Site, maxDepth = defaultMaxDepth): ToolsInput {
   const defined = Object.entries(agents).filter((entry): entry is [string, Agent] => entry[1] !== undefined)
   for (const [key, agent] of defined) {
     if (typeof (agent as Partial<Agent> | undefined)?.stream !== 'function') {
       throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Create it with new Agent().`, { details: { key } })
     }
   }
-  return Object.fromEntries(defined.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, site)]))
+  return Object.fromEntries(defined.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, site, maxDepth)]))
 }
 
-function agentTool(key: string, agent: Agent, site: Site): Tool {
+function agentTool(key: string, agent: Agent, site: Site, maxDepth: number): Tool {
   return createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,
@@ -47,11 +54,23 @@ function agentTool(key: string, agent: Agent, site: Site): Tool {
       const resolved = agent.resolveStorage(context.requestContext)
       const here = resolved instanceof Promise ? await resolved : resolved
       const { threadId, resourceId } = context
+      const depth = 1 + (threadId === undefined ? (depthWithoutThread.getStore() ?? 0) : childDepth(threadId))
+      if (depth > maxDepth) throw tooDeep(agent, context.agentId, maxDepth)
       if (threadId === undefined || resourceId === undefined || !nesting)
-        return { text: await runWithoutThread(here, prompt, context, nesting) }
+        return { text: await depthWithoutThread.run(depth, () => runWithoutThread(here, prompt, context, nesting)) }
       return { text: await runOnChildThread(here, prompt, { ...context, threadId, resourceId }, nesting) }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
+  })
+}
+
+/** How many agents have called agents, where no thread has a parent to count. */
+const depthWithoutThread = new AsyncLocalStorage<number>()
+
+function tooDeep(agent: Agent, caller: string, maxDepth: number): HeedError {
+  const message = `Agent '${caller}' can't call agent '${agent.id}': agents have called agents ${maxDepth} times in a row.`
+  return new HeedError('agents_too_deep', `${message} Answer without it, or allow more with maxAgentDepth.`, {
+    details: { agentId: agent.id, maxAgentDepth: maxDepth },
   })
 }
 
@@ -81,7 +100,7 @@ type Call = ToolContext & { threadId: string; resourceId: string }
 export async function runOnChildThread(agent: Agent, prompt: string, call: Call, nesting: Nesting): Promise<string> {
   const runtime = agent.threads()
   const { resourceId, requestContext, abortSignal } = call
-  const scope = { threadId: `${call.threadId}/${call.toolCallId}`, resourceId }
+  const scope = { threadId: childThreadId(call.threadId, call.toolCallId), resourceId }
   // With the step: some providers restart the numbers of their calls in every step.
   const id = `${call.runId}/${nesting.step}/${call.toolCallId}`
   const rows = inputRows(agent, prompt)

@@ -51,6 +51,10 @@ export type HeedErrorCode =
   | 'id_taken'
   | 'fenced'
   | 'closed'
+  /** A tool called `generate()` or `stream()` on a thread whose run waits for the tool. */
+  | 'waits_for_itself'
+  /** Agents called agents more often in a row than `maxAgentDepth` allows. */
+  | 'agents_too_deep'
   // Working memory
   | 'working_memory_conflict'
   | 'working_memory_too_large'

@@ -5,7 +5,7 @@ import { member, type Member } from './cluster.ts'
 import { newFile } from '../new-file.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
-const below = { resourceId: 'user-1', threadId: 'thread-1/call-one' }
+const below = { resourceId: 'user-1', threadId: 'child:thread-1/call-one' }
 
 const log = async (of: Member): Promise<Chunk[]> => (await of.ask('log', 'log')) ?? []
 

@@ -25,7 +25,7 @@ describe.each(placeKinds())('what a refused run asked another agent, $name', ({ 
     // The index is made of what is there at its first use, and follows what changes after that.
     await memory.recall({ ...thread, vectorSearchString: 'whale song' }).catch(() => undefined)
     expect((await agent.generate('Go.', { memory: { thread: 't', resource: 'u' } })).finishReason).toBe('tripwire')
-    expect(await memory.getThreadById({ threadId: 't/c1' })).toBeNull()
+    expect(await memory.getThreadById({ threadId: 'child:t/c1' })).toBeNull()
     await agent.generate('What about the whale song?', { memory: { thread: 'other', resource: 'u' } })
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('SECRET')
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('Find the whale')
@@ -43,7 +43,7 @@ describe.each(placeKinds())('what a refused run asked another agent, $name', ({ 
     expect(await agent.generate('Go.', { memory: { thread: 't', resource: 'u' } })).toMatchObject({ tripwire: { reason: 'refused', processorId: 'guard' } })
     await idle(agent, thread)
     const memory = await agent.getMemory()
-    await soon(() => sub.activeRun({ ...thread, threadId: 't/c1' })).toBeNull()
+    await soon(() => sub.activeRun({ ...thread, threadId: 'child:t/c1' })).toBeNull()
     expect((await memory.listThreads({ children: true, filter: { resourceId: 'u' } })).threads.map(({ id }) => id)).toEqual(['t'])
     expect(logged).toEqual([])
   })

@@ -38,7 +38,7 @@ describe.each(sharedPlaceKinds())('what was refused after it was shown, $name', 
     openHeed({ there }, place.store())
     const early = collect(await agent.subscribeToThread(thread))
     const remote = collect(await there.subscribeToThread(thread))
-    const below = collect(await sub.subscribeToThread({ ...thread, threadId: 't/c1' }))
+    const below = collect(await sub.subscribeToThread({ ...thread, threadId: 'child:t/c1' }))
     await agent.sendMessage('Go.', thread).stored
     await idle(agent, thread)
     for (const { chunks } of [early, remote]) await soon(() => types(chunks)).toContain('finish')
@@ -51,7 +51,7 @@ describe.each(sharedPlaceKinds())('what was refused after it was shown, $name', 
       expect(JSON.stringify([first, ...more])).not.toContain('FORBIDDEN')
     }
     if (at !== 'sub-agent') return
-    const [snapshot] = await readUntil((await sub.subscribeToThread({ ...thread, threadId: 't/c1', after: '0.0' })).stream, isType('data-thread-snapshot'))
+    const [snapshot] = await readUntil((await sub.subscribeToThread({ ...thread, threadId: 'child:t/c1', after: '0.0' })).stream, isType('data-thread-snapshot'))
     expect(snapshot).toMatchObject({ type: 'data-thread-snapshot' })
     expect(JSON.stringify(snapshot)).not.toContain('FORBIDDEN')
   })

@@ -5,7 +5,7 @@ import { openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, idle, isType, readUntil, soon, texts, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
-const child = { resourceId: 'user-1', threadId: 'thread-1/ask' }
+const child = { resourceId: 'user-1', threadId: 'child:thread-1/ask' }
 const ask = { toolName: 'agent-buyer', toolCallId: 'ask', input: { prompt: 'Buy a hat.' } }
 const pay = (toolCallId = 'pay') => ({ toolName: 'pay', toolCallId, input: { amount: 5 } })
 
@@ -204,11 +204,11 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     openHeed({ boss, buyer, clerk }, make().store())
     const memory = { thread: thread.threadId, resource: thread.resourceId }
     const first = await boss.generate('Go.', { memory })
-    expect(first.suspended).toMatchObject([{ toolName: 'agent-clerk', child: { threadId: 'thread-1/deep', toolName: 'agent-buyer' } }])
+    expect(first.suspended).toMatchObject([{ toolName: 'agent-clerk', child: { threadId: 'child:thread-1/deep', toolName: 'agent-buyer' } }])
     expect(await (await boss.approveToolCall({ runId: first.runId })).text).toBe('All done.')
     const second = await boss.generate('Again.', { memory })
     expect(second.finishReason).toBe('suspended')
-    await buyer.sendToolApproval({ resourceId: 'user-1', threadId: 'thread-1/deep2/ask', approved: true })
+    await buyer.sendToolApproval({ resourceId: 'user-1', threadId: 'child:thread-1/deep2/ask', approved: true })
     await idle(boss, thread)
     expect(await lastText(boss)).toBe('Again.')
     expect(paid).toEqual([5, 5])

@@ -12,6 +12,7 @@ import { addUsage } from '../model/model-parts.ts'
 import type { ModelToolCall } from '../step/step-recorder.ts'
 import type { WaitingCall } from '../step/step-result.ts'
 import { setNesting, type ApprovalContext, type Nesting, type ToolContext } from './tool.ts'
+import { runInCall, type ActiveCall } from './active-call.ts'
 import { copyOf, encodeModelOutput, toJSON } from './payloads.ts'
 import type { ResolvedTool } from './tool-set.ts'
 
@@ -143,11 +144,12 @@ export class ToolExecution {
       : await validate(resolved.resume, data, `The data that ${name} was resumed with doesn't match its resumeSchema`)
     const began = this.#run.clock.now()
     let output: unknown
+    const active: ActiveCall = { host: this.#run.host, threadId: this.#run.threadId ?? '', hasEnded: false }
     try {
       const start = (signal: AbortSignal) => {
         this.#scope.signal.throwIfAborted()
         this.hasRun = true
-        return tool.execute?.(input, this.#context(signal, resumeData))
+        return runInCall(active, () => tool.execute?.(input, this.#context(signal, resumeData)))
       }
       const begin = (signal: AbortSignal) => {
         const ready = this.#call.begun ? this.#run.host.beforeTool?.() : this.#begin().then(() => this.#run.host.beforeTool?.())
@@ -158,6 +160,7 @@ export class ToolExecution {
       if (!this.#suspended) throw error
     } finally {
       this.#ended = true
+      active.hasEnded = true
     }
     if (this.#suspended) {
       await validate(resolved.suspend, this.#suspended.payload, `The payload that ${name} suspended with doesn't match its suspendSchema`)

@@ -83,3 +83,40 @@ export interface ThreadDependents {
   /** Moves the records of this thread to another resource. */
   giveThread(threadId: string, resourceId: string): Promise<void>
 }
+
+const childPrefix = 'child:'
+
+/**
+ * The id of the thread on which an agent answers this call of a thread. Only a child of that thread can be created under it; of different
+ * calls, no two are equal.
+ */
+export function childThreadId(parentId: string, toolCallId: string): string {
+  const parent = isChildThreadId(parentId) ? parentId : `${childPrefix}${escapeSlashes(parentId)}`
+  return `${parent}/${escapeSlashes(toolCallId)}`
+}
+
+/** True for ids that only child threads may have. */
+export function isChildThreadId(id: string): boolean {
+  return id.startsWith(childPrefix)
+}
+
+/** How many calls of agents lie between a thread and the thread at the top. */
+export function childDepth(id: string): number {
+  return isChildThreadId(id) ? id.split('/').length - 1 : 0
+}
+
+/** The threads above a child thread, the nearest first. */
+export function threadsAbove(id: string): string[] {
+  if (!isChildThreadId(id)) return []
+  const above: string[] = []
+  for (let end = id.lastIndexOf('/'); end > 0; end = id.lastIndexOf('/', end - 1)) above.push(id.slice(0, end))
+  return above.map((one, index) => (index === above.length - 1 ? unescapeSlashes(one.slice(childPrefix.length)) : one))
+}
+
+function escapeSlashes(id: string): string {
+  return id.replace(/[%/]/g, (character) => (character === '/' ? '%2F' : '%25'))
+}
+
+function unescapeSlashes(id: string): string {
+  return id.replace(/%2F|%25/g, (escape) => (escape === '%2F' ? '/' : '%'))
+}

@@ -7,7 +7,7 @@ import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/convers
 import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
 import { beginRun } from './begin.ts'
 import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
-import { findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
+import { checkNewThreadId, findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
 import { runnable, transitionSignal } from './mailbox.ts'
 import { appendOutsideRun, idTaken } from './messages.ts'
 import {
@@ -64,6 +64,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   const stored = found && resolveCallerIds(tables, found, send)
   if (stored) return { accepted: duplicateOfRow(tables, found, stored, send) }
 
+  if (!found) checkNewThreadId(send.threadId, send.thread?.parentId)
   if (send.askedBy) checkCallingRun(tables, send.askedBy)
   const status = found?.status ?? 'idle'
   if (status === 'suspended' && send.refuseSuspended) throw threadSuspended(send.threadId)

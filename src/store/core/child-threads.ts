@@ -1,4 +1,5 @@
 import type { MessagePart } from '../../message/message.ts'
+import { childThreadId } from '../contract/thread.ts'
 import type { ChildCall, SuspendedCall } from '../contract/threads.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { releaseLease, transitionThread } from './lease.ts'
@@ -119,7 +120,7 @@ function callsOf({ role, runId, step, content }: RowRecord): Array<{ toolCallId:
 
 /** A process that still runs the child is rejected at its next commit: the thread is deleted, or its epoch has grown. */
 function deleteChildRun(tables: ThreadTables, parent: ThreadRecord, toolCallId: string, runId: string): string[] {
-  const thread = tables.thread(`${parent.id}/${toolCallId}`)
+  const thread = tables.thread(childThreadId(parent.id, toolCallId))
   if (!thread || thread.parentId !== parent.id || thread.resourceId !== parent.resourceId) return []
   const rows = tables.rowsFrom(thread, 0)
   const own = rows.findIndex((row) => row.runId === runId)

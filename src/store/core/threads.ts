@@ -4,7 +4,7 @@ import type { DuePolicy, Pruned, PrunePolicy, ThreadClone } from '../contract/me
 import type { InitialWorkingMemory, NewThread, Scope, ThreadRow, TitleClaim, WantedTitle } from '../contract/threads.ts'
 import { descendants, removeWithDescendants } from './child-threads.ts'
 import { copyLanes, removeLaneSignals } from './lanes.ts'
-import { findThread, scopedThread } from './lease.ts'
+import { checkNewThreadId, findThread, scopedThread } from './lease.ts'
 import { mergeTail } from './messages.ts'
 import { startsMessage, threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
@@ -25,6 +25,7 @@ export function threadWithLanes(tables: Pick<ThreadTables, 'lanes'>, thread: Thr
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
   const existing = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
   if (existing) return { thread: threadWithLanes(tables, existing), created: false }
+  checkNewThreadId(wanted.id, wanted.parentId)
   if (wanted.workingMemory) checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
   const thread = tables.addThread({
     id: wanted.id,
@@ -121,6 +122,7 @@ export function copySuffix({ key }: Pick<ThreadRecord, 'key'>): string {
 
 export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
   const source = scopedThread(tables, scope)
+  checkNewThreadId(clone.id, undefined)
   if (tables.thread(clone.id)) {
     throw new HeedError('thread_exists', `Thread ${clone.id} exists already. Choose another id for the copy, or pass none.`, {
       details: { threadId: clone.id },

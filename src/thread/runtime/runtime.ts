@@ -18,6 +18,7 @@ import { Titles } from './titles.ts'
 import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
+import { runOutsideCalls } from '../../run/tools/active-call.ts'
 
 /** The delay before a thread is claimed again after its host failed. It doubles with each failure in a row, up to the longest. */
 const retryMs = 1_000
@@ -323,8 +324,8 @@ export class ThreadRuntime implements RunEnvironment {
       .then(() => {
         if (this.lease.failure) throw this.lease.failure
         this.peers.attach(live)
-        if (this.lease.expired) return this.lease.renew().then(() => host.work())
-        return host.work(lapses === this.lease.lapses ? begun : undefined)
+        if (this.lease.expired) return this.lease.renew().then(() => runOutsideCalls(() => host.work()))
+        return runOutsideCalls(() => host.work(lapses === this.lease.lapses ? begun : undefined))
       })
       .then(() => this.#failures.delete(threadId), (error: unknown) => this.#onHostFailure(fence, error))
       .then(() => this.#onHostEnd(threadId, host))

@@ -3,6 +3,8 @@ import type { MessageRow } from '../../message/row.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
+import { activeCall } from '../../run/tools/active-call.ts'
+import { threadsAbove } from '../../store/contract/thread.ts'
 import type { Accepted, Send } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
 import type { Runnable } from '../runtime/runnable.ts'
@@ -28,6 +30,7 @@ export interface ThreadCall {
 export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call: ThreadCall): Promise<{ result: Promise<RunResult> }> {
   const { threadId, resourceId, runId, rows } = call
   runtime.register(agent)
+  checkAwaitable(runtime, threadId)
   call.options.abortSignal?.throwIfAborted()
   const options = await resolveMemoryOptions(agent, call.options)
   if (options.runId !== undefined) await checkRunId(runtime, options.runId, threadId)
@@ -55,6 +58,19 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   result.finally(() => runtime.keepAlive.end()).catch(() => {})
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
   return { result }
+}
+
+/** Rejects a call of a tool on its own thread, or on one above it: the run there waits for the tool, and the call waits for the run. */
+function checkAwaitable(runtime: ThreadRuntime, threadId: string): void {
+  const call = activeCall()
+  if (!call || runtime.hostOf(call.threadId) !== call.host) return
+  if (threadId !== call.threadId && !threadsAbove(call.threadId).includes(threadId)) return
+  throw new HeedError(
+    'waits_for_itself',
+    `A tool called generate() or stream() on thread ${threadId}, whose run waits for the tool. Send with sendMessage() or queueMessage(), `
+      + 'or use another thread.',
+    { details: { threadId } },
+  )
 }
 
 /** A run is addressed by its id alone: a caller id must not be that of another thread's run. */

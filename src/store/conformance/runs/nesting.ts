@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { childThreadId } from '../../contract/thread.ts'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
 import {
   acceptOne, begin, commit, finish, rejectsWith, row, rowIds, send, start, states, status, type Begun, type StoreCase,
@@ -20,15 +21,17 @@ async function suspend(store: ThreadStore, run: Begun, ...calls: SuspendedCall[]
   })
 }
 
-/** `top` called the agent on `top/x`, which called the one on `top/x/y`; all are suspended until a decision on the last. */
+/** `top` called the agent on `child:top/x`, which called the one on `child:top/x/y`; all are suspended until a decision on the last. */
 async function family(store: ThreadStore, ...more: SuspendedCall[]): Promise<Begun[]> {
   const runs = [
-    await start(store, 'a', top), await start(store, 'a', below('top/x', 'top')), await start(store, 'a', below('top/x/y', 'top/x')),
+    await start(store, 'a', top),
+    await start(store, 'a', below('child:top/x', 'top')),
+    await start(store, 'a', below('child:top/x/y', 'child:top/x')),
   ]
   const [first, second, third] = runs as [Begun, Begun, Begun]
   await suspend(store, third, own)
-  await suspend(store, second, standsFor('y', 'top/x/y'))
-  await suspend(store, first, standsFor('x', 'top/x', 'y'), ...more)
+  await suspend(store, second, standsFor('y', 'child:top/x/y'))
+  await suspend(store, first, standsFor('x', 'child:top/x', 'y'), ...more)
   return runs
 }
 
@@ -43,13 +46,16 @@ const asking = (id: string, ...toolCallIds: string[]) => row(id, 'assistant', id
 const asked = ({ run, thread }: Begun, toolCallId: string) => {
   const id = `${run.runId}/0/${toolCallId}`
   return [id, {
-    threadId: `${thread.id}/${toolCallId}`, thread: { parentId: thread.id }, askedBy: { threadId: thread.id, runId: run.runId }, runId: id,
+    threadId: childThreadId(thread.id, toolCallId),
+    thread: { parentId: thread.id },
+    askedBy: { threadId: thread.id, runId: run.runId },
+    runId: id,
   }] as const
 }
 
 const rejected = { end: { status: 'rejected', error: { message: 'no' } } } as const
 
-const statuses = (store: ThreadStore) => Promise.all(['top', 'top/x', 'top/x/y'].map((threadId) => status(store, threadId)))
+const statuses = (store: ThreadStore) => Promise.all(['top', 'child:top/x', 'child:top/x/y'].map((threadId) => status(store, threadId)))
 
 export const nestingCases: StoreCase[] = [
   {
@@ -59,12 +65,12 @@ export const nestingCases: StoreCase[] = [
       const [first] = await family(store)
       assert.deepEqual(await statuses(store), ['suspended', 'suspended', 'suspended'])
       if (harness.reopen) store = await harness.reopen(store)
-      const decided = await store.decide({ threadId: 'top/x/y' }, { approved: true }, 'p2')
-      assert.deepEqual(decided.parents, ['top/x', 'top'])
+      const decided = await store.decide({ threadId: 'child:top/x/y' }, { approved: true }, 'p2')
+      assert.deepEqual(decided.parents, ['child:top/x', 'top'])
       assert.deepEqual(await statuses(store), ['running', 'running', 'running'])
       assert.deepEqual(
-        (await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId).filter((id) => id !== 'top/x/y').toSorted(),
-        ['top', 'top/x'],
+        (await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId).filter((id) => id !== 'child:top/x/y').toSorted(),
+        ['child:top/x', 'top'],
       )
       const claimed = await store.claim('top', 'p2')
       assert.ok(claimed)
@@ -80,7 +86,7 @@ export const nestingCases: StoreCase[] = [
       await family(store)
       const decided = await store.decide(top, { approved: false, reason: 'no' }, 'p2')
       assert.deepEqual([decided.parents, await statuses(store)], [[], ['running', 'suspended', 'suspended']])
-      const handed = await store.decide({ threadId: 'top/x' }, { runId: 'run-of-a', step: 0, toolCallId: 'y', approved: false }, 'p2')
+      const handed = await store.decide({ threadId: 'child:top/x' }, { runId: 'run-of-a', step: 0, toolCallId: 'y', approved: false }, 'p2')
       assert.deepEqual([handed.parents, await statuses(store)], [[], ['running', 'running', 'suspended']])
     },
   },
@@ -89,7 +95,7 @@ export const nestingCases: StoreCase[] = [
     async run({ store: open }) {
       const store = await open()
       await family(store, { ...own, toolCallId: 'pay-2' })
-      assert.deepEqual((await store.decide({ threadId: 'top/x/y' }, { approved: true }, 'p2')).parents, ['top/x'])
+      assert.deepEqual((await store.decide({ threadId: 'child:top/x/y' }, { approved: true }, 'p2')).parents, ['child:top/x'])
       assert.equal(await status(store, 'top'), 'suspended')
       assert.deepEqual((await store.getRun(top, 'run-of-a'))?.suspended.map((call) => call.decision), [{}, undefined])
     },
@@ -99,12 +105,29 @@ export const nestingCases: StoreCase[] = [
     async run({ store: open }) {
       const store = await open()
       const first = await start(store, 'a', top)
-      await suspend(store, await start(store, 'a', below('top/x', 'top')), own)
-      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [], 'no parent is suspended yet')
-      const { ended, more } = await suspend(store, first, standsFor('x', 'top/x'))
+      await suspend(store, await start(store, 'a', below('child:top/x', 'top')), own)
+      const decided = await store.decide({ threadId: 'child:top/x' }, { approved: true }, 'p2')
+      assert.deepEqual(decided.parents, [], 'no parent is suspended yet')
+      const { ended, more } = await suspend(store, first, standsFor('x', 'child:top/x'))
       assert.deepEqual([ended, more, await status(store, 'top')], [true, true, 'running'])
       const again = await begin(store, first.fence)
       assert.deepEqual([again.resumed, again.run.suspended[0]?.decision, again.run.started], [true, {}, []])
+    },
+  },
+  {
+    name: '[R9.5] a thread with the id of a child thread is created for its parent only',
+    async run({ store: open }) {
+      const store = await open()
+      await start(store, 'a', top)
+      const id = childThreadId('top', 'x')
+      for (const parentId of [undefined, 'other', 'child:top']) {
+        const thread = parentId === undefined ? {} : { parentId }
+        await rejectsWith('invalid_argument', acceptOne(store, send('taken', { threadId: id, thread })))
+        await rejectsWith('invalid_argument', store.createThread({ id, resourceId: 'resource-2', ...thread, now: Date.now() }))
+      }
+      assert.equal(await store.getThread({ threadId: id }), null)
+      await start(store, 'a', below(id, 'top'))
+      assert.equal((await store.getThread({ threadId: id }))?.parentId, 'top')
     },
   },
   {
@@ -112,7 +135,7 @@ export const nestingCases: StoreCase[] = [
     async run({ store: open }) {
       const store = await open()
       await family(store)
-      assert.deepEqual((await store.endSuspended({ threadId: 'top/x/y' }, 'run-of-a', {})).parents, ['top/x', 'top'])
+      assert.deepEqual((await store.endSuspended({ threadId: 'child:top/x/y' }, 'run-of-a', {})).parents, ['child:top/x', 'top'])
       assert.deepEqual(await statuses(store), ['running', 'running', 'idle'])
     },
   },
@@ -121,9 +144,9 @@ export const nestingCases: StoreCase[] = [
     async run({ store: open }) {
       const store = await open()
       const theirs = await start(store, 'a', top)
-      await suspend(store, theirs, standsFor('x', 'top/x'))
-      await suspend(store, await start(store, 'a', { ...below('top/x', 'top'), resourceId: 'resource-2' }), own)
-      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [])
+      await suspend(store, theirs, standsFor('x', 'child:top/x'))
+      await suspend(store, await start(store, 'a', { ...below('child:top/x', 'top'), resourceId: 'resource-2' }), own)
+      assert.deepEqual((await store.decide({ threadId: 'child:top/x' }, { approved: true }, 'p2')).parents, [])
       assert.equal(await status(store, 'top'), 'suspended')
     },
   },
@@ -131,7 +154,7 @@ export const nestingCases: StoreCase[] = [
     name: '[R7.8] a rejected run removes what its calls caused on child threads, finished, running or pending, and nothing else',
     async run(harness) {
       let store = await harness.store()
-      await start(store, 'a', below('top/other', 'top'))
+      await start(store, 'a', below('child:top/other', 'top'))
       const before = await start(store, 'before', top)
       await commit(store, before, { rows: [asking('kept', 'kept')] })
       await commit(store, await start(store, ...asked(before, 'kept')), finish)
@@ -147,16 +170,16 @@ export const nestingCases: StoreCase[] = [
       const deeper = await start(store, ...asked(working, 'deeper'))
       await suspend(store, await start(store, ...asked(run, 'waiting')), own)
       const { gone = [] } = await commit(store, run, rejected)
-      assert.deepEqual(gone.toSorted(), ['top/answered', 'top/waiting', 'top/working', 'top/working/deeper'])
+      assert.deepEqual(gone.toSorted(), ['child:top/answered', 'child:top/waiting', 'child:top/working', 'child:top/working/deeper'])
       if (harness.reopen) store = await harness.reopen(store)
       for (const threadId of gone) assert.equal(await store.getThread({ threadId }), null, threadId)
       assert.deepEqual(await rowIds(store, 'top'), ['before', 'kept'])
-      assert.deepEqual([await status(store, 'top/kept'), await status(store, 'top/other')], ['idle', 'running'])
+      assert.deepEqual([await status(store, 'child:top/kept'), await status(store, 'child:top/other')], ['idle', 'running'])
       for (const late of [working, deeper]) await rejectsWith(
         'fenced', commit(store, late, { rows: [row('late', 'assistant')], ...finish }),
       )
       await rejectsWith('no_active_run', acceptOne(store, send(...asked(run, 'answered'))))
-      assert.equal(await store.getThread({ threadId: 'top/answered' }), null)
+      assert.equal(await store.getThread({ threadId: 'child:top/answered' }), null)
     },
   },
   {
@@ -172,14 +195,16 @@ export const nestingCases: StoreCase[] = [
       const working = await start(store, ...asked(run, 'x'))
       await commit(store, working, { rows: [asking('asks-on', 'y')] })
       await start(store, ...asked(working, 'y'))
-      await acceptOne(store, send('waits', { threadId: 'top/x', mode: 'queue' }))
-      assert.deepEqual((await commit(store, run, rejected)).gone, ['top/x/y'])
+      await acceptOne(store, send('waits', { threadId: 'child:top/x', mode: 'queue' }))
+      assert.deepEqual((await commit(store, run, rejected)).gone, ['child:top/x/y'])
       if (harness.reopen) store = await harness.reopen(store)
-      assert.deepEqual(await rowIds(store, 'top/x'), ['run-of-first/0/x', 'answer-1'])
-      assert.deepEqual(await states(store, 'top/x'), { 'run-of-first/0/x': 'consumed', 'run-of-second/0/x': 'rejected', waits: 'pending' })
+      assert.deepEqual(await rowIds(store, 'child:top/x'), ['run-of-first/0/x', 'answer-1'])
+      assert.deepEqual(await states(store, 'child:top/x'), {
+        'run-of-first/0/x': 'consumed', 'run-of-second/0/x': 'rejected', waits: 'pending',
+      })
       await rejectsWith('fenced', commit(store, working, { rows: [row('late', 'assistant')], ...finish }))
-      assert.equal((await store.getRun({ threadId: 'top/x' }, 'run-of-second/0/x'))?.status, 'rejected')
-      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map(({ threadId }) => threadId), ['top/x'])
+      assert.equal((await store.getRun({ threadId: 'child:top/x' }, 'run-of-second/0/x'))?.status, 'rejected')
+      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map(({ threadId }) => threadId), ['child:top/x'])
     },
   },
 ]

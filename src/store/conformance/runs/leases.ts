@@ -159,7 +159,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] a process claims its own thread again only with its present lease',
+    name: '[R1.2] [R1.7] a process claims its own thread again only with its present lease',
     async run({ store: open }) {
       const store = await open()
       const { fence } = await start(store)
@@ -169,6 +169,10 @@ export const leaseCases: StoreCase[] = [
       const again = await store.claim(threadId, 'p1', undefined, fence)
       assert.deepEqual([again?.fence.epoch, again?.takenOver], [fence.epoch + 1, true])
       assert.equal(await store.claim(threadId, 'p1', undefined, fence), null)
+      // A host of the process may run the thread, although its heartbeat came late.
+      await gone(store, 'p1')
+      assert.equal(await store.claim(threadId, 'p1'), null)
+      assert.ok(await store.claim(threadId, 'p2'))
     },
   },
   {

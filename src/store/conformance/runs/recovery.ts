@@ -68,6 +68,21 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
+    name: '[R5.7] an attempt that the store ended does not count',
+    async run({ store: open }) {
+      const store = await open()
+      let { fence } = await start(store)
+      const attempts: number[] = []
+      for (const excused of [true, true, false, true]) {
+        const claimed = await store.claim(threadId, 'p1', undefined, { ...fence, excused })
+        assert.ok(claimed)
+        fence = claimed.fence
+        attempts.push((await begin(store, fence)).run.attempts)
+      }
+      assert.deepEqual(attempts, [2, 2, 3, 3])
+    },
+  },
+  {
     name: '[R5.1] a continued run has the window that it began with',
     async run({ store: open }) {
       const store = await open()

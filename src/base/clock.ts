@@ -56,3 +56,25 @@ export function retryAfter(headers: Readonly<Record<string, string>> | undefined
   const date = Date.parse(after)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
+
+/** Waits for `work`, at most `timeoutMs`; without a limit, until it is done. `onTimeout` is called when it is not done by then. */
+export async function withTimeout(
+  clock: Clock, timeoutMs: number | undefined, work: Promise<unknown>, onTimeout?: () => void,
+): Promise<void> {
+  if (timeoutMs === undefined) {
+    await work
+    return
+  }
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = clock.after(timeoutMs, () => {
+    onTimeout?.()
+    resolve()
+  })
+  try {
+    await Promise.race([work, promise])
+  } finally {
+    timer.cancel()
+    // A failure after the timeout is logged by the code that does the work.
+    work.catch(() => {})
+  }
+}

@@ -46,6 +46,8 @@ export type HeedErrorCode =
   | 'thread_not_found'
   | 'thread_exists'
   | 'thread_active'
+  /** The thread of a run was deleted, or replaced by that of a backup. */
+  | 'thread_deleted'
   | 'message_not_found'
   /** Something else of the thread has this id. */
   | 'id_taken'

@@ -14,6 +14,10 @@ export type BusMessage =
   | { kind: 'settled'; threadId: string; read?: true }
   /** A thread was transferred to another resource. */
   | { kind: 'transferred'; threadId: string; resourceId: string }
+  /** These threads were deleted: their runs end, and subscribers start over. */
+  | { kind: 'deleted'; threadIds: string[] }
+  /** The same for all threads: the database was restored from a backup. */
+  | { kind: 'restored' }
   /** To the runner: this signal interrupts the present step. */
   | { kind: 'interrupt'; threadId: string; signalId: string }
   /** To the runner, which answers with `aborted` under the same `ask`. */

@@ -1,7 +1,7 @@
 import type { Agent } from '../agent/agent.ts'
 import { checkNames, checkWhole, refused } from '../base/arguments.ts'
 import type { Bus } from '../bus/contract.ts'
-import { systemClock, type Clock } from '../base/clock.ts'
+import { systemClock, withTimeout, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
 import { cronOf } from '../schedule/timing.ts'
 import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
@@ -207,23 +207,6 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   async close(): Promise<void> {
     await this.sources.stop()
     await this.sites.close()
-  }
-}
-
-/** Waits for `work`, at most `timeoutMs`. */
-async function withTimeout(clock: Clock, timeoutMs: number | undefined, work: Promise<unknown>): Promise<void> {
-  if (timeoutMs === undefined) {
-    await work
-    return
-  }
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = clock.after(timeoutMs, resolve)
-  try {
-    await Promise.race([work, promise])
-  } finally {
-    timer.cancel()
-    // A failure after the timeout is logged by the code that does the work.
-    work.catch(() => {})
   }
 }
 

@@ -67,7 +67,8 @@ const known = agentIds.length > 0 ? agentIds : ['guide']
 const agents = Object.fromEntries(known.map((id) => [id, id === 'guide' ? guide : made(id, id === 'lead' ? { guide } : {})]))
 const warnings: Array<{ message: string; code?: unknown }> = []
 const logger = { ...silentLogger, warn: (message: string, fields: { code?: unknown } = {}) => void warnings.push({ message, code: fields.code }) }
-const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger })
+const storage = new LibSQLStore({ url: `file:${file}` })
+const heed = new Heed({ agents, storage, logger })
 const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()
@@ -112,6 +113,9 @@ const commands = {
   cancel: (options: { threadId: string; resourceId?: string; signalIds: string[] }) => agent().cancelQueued(options),
   queued: async (options: { threadId: string }) => (await agent().listQueued(options)).map(({ id }) => id),
   recall: async (threadId: string) => (await (await agent().getMemory()).recall({ threadId, perPage: 1_000 })).messages,
+  delete: async (threadId: string) => (await agent().getMemory()).deleteThread(threadId),
+  backup: (path: string) => storage.backup(path),
+  restore: (path: string) => storage.restore(path),
   runs: (threadId: string) => agent().threads().store.listRuns({ threadId }),
   open: (name: string) => gate(name).resolve(),
   calls: () => calls.map((call) => ({ ...call, to: Number.isFinite(call.to) ? call.to : now() })),

@@ -122,6 +122,7 @@ const rightWithoutLocks = [
   '[R1.6] a thread that is deleted while a signal is sent to it is gone with all of it, or new with that signal alone',
   '[R1.2] [R5.4] [R1.6] concurrent heartbeats are stored, and no thread of a live process is listed as orphaned or claimed',
   '[R1.2] [R5.4] [R1.6] a process that returns during a takeover keeps its lease or is fenced',
+  '[R11.1] [R1.1] [R1.6] a thread that is deleted and created again during a commit rejects the commits of its former run',
   '[N4.1] [R1.6] a watcher that reads while both write sees every record',
   '[E1.3] [R1.6] a subscription that both make is one row with the metadata of both',
   '[E1.1] [R1.6] a delivery that both record is recorded, and neither call fails',

@@ -19,6 +19,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   thread_exists: 409,
   id_taken: 409,
   thread_active: 409,
+  thread_deleted: 409,
   working_memory_conflict: 409,
   working_memory_version_gone: 409,
   thread_suspended: 409,

@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { Clock } from '../../base/clock.ts'
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import { isPromise, untilAborted } from '../../base/promises.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -377,6 +377,9 @@ export class Run {
   }
 }
 
+/** The errors of a host whose run continues elsewhere, or ends with its thread. */
+const lossCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['fenced', 'closed', 'thread_deleted'])
+
 function isLoss(error: unknown): boolean {
-  return isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')
+  return isHeedError(error) && lossCodes.has(error.code)
 }

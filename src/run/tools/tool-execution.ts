@@ -318,7 +318,7 @@ export class ToolExecution {
         controller.abort(error)
         reject(error)
       }
-      const onAbort = () => end(aborted(name))
+      const onAbort = () => end(aborted(name, signal.reason))
       const timer = remainingMs === undefined
         ? undefined
         : this.#run.clock.after(remainingMs, () => {
@@ -369,8 +369,8 @@ export class ToolExecution {
 }
 
 /** The error that the model reads of a call that an abort ended. */
-export function aborted(toolName: string): HeedError {
-  return new HeedError('aborted', `${toolName} was stopped: the run was aborted.`)
+export function aborted(toolName: string, cause?: unknown): HeedError {
+  return new HeedError('aborted', `${toolName} was stopped: the run was aborted.`, { cause })
 }
 
 async function validate(schema: CompiledSchema | undefined, value: unknown, problem: string): Promise<unknown> {

@@ -35,6 +35,12 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
    */
   readonly namespace?: string
 
+  /**
+   * Calls the listener after threads were deleted or pruned through this process; without ids, after the database was restored. Returns a
+   * function that removes the listener. A store without it reports nothing: the runs of ended threads are then found by their fences.
+   */
+  onThreadsEnded?(listener: ThreadsEnded): Promise<() => void>
+
   // Acceptance
 
   /**
@@ -111,6 +117,11 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   // Threads
 
   getThread(scope: Scope): Promise<ThreadRow | null>
+  /**
+   * The first epoch of the thread with this id, since it was created or restored; if there is none, the one that a new thread would get.
+   * Fences and cursors of an earlier thread with this id have lower epochs.
+   */
+  lifeOf(threadId: string): Promise<number>
   /** Creates the thread; an existing one of the same resource is returned as it is, with `created: false`. */
   createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }>
   /** Merges `metadata` key by key (null removes a key) and sets the title, atomically. `onlyIfUntitled` keeps an existing title. */
@@ -120,7 +131,10 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
     onlyIfUntitled?: boolean
     workingMemory?: InitialWorkingMemory
   }): Promise<ThreadRow>
-  /** Removes the thread with everything that belongs to it. False if it didn't exist. */
+  /**
+   * Removes the thread with everything that belongs to it. False if it didn't exist. The epochs of a thread that is created with its id
+   * later begin above its last epoch, so that no fence and no cursor of the deleted thread fits the new one.
+   */
   deleteThread(scope: Scope): Promise<boolean>
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }>
 
@@ -149,6 +163,9 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
     scope: Scope, id: string, query: { before?: number; limit: number },
   ): Promise<{ signals: LaneSignalRow[]; more: boolean }>
 }
+
+/** Called with the ids of deleted threads; without ids, all threads were replaced by those of a backup. */
+export type ThreadsEnded = (threadIds?: readonly string[]) => void
 
 export interface Send {
   threadId: string

@@ -17,8 +17,14 @@ export function descendants(tables: ThreadTables, thread: ThreadRecord): ThreadR
 /** Removes a thread and all threads below it. Returns their ids, its own last. */
 export function removeWithDescendants(tables: ThreadTables, thread: ThreadRecord): string[] {
   const removed = [...descendants(tables, thread), thread]
-  for (const one of removed) tables.removeThread(one)
+  for (const one of removed) endThread(tables, one)
   return removed.map(({ id }) => id)
+}
+
+/** Removes a thread. No fence and no cursor of it fits a later thread with its id: the epochs of that one begin above its last. */
+export function endThread(tables: ThreadTables, thread: ThreadRecord): void {
+  tables.raiseEpochFloor(thread.epoch + 1)
+  tables.removeThread(thread)
 }
 
 /** The suspended run of a thread. With `runId`, only if it is this run. */

@@ -80,10 +80,13 @@ export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending
   thread.dueAt = pending ? tables.now() : null
 }
 
-/** Whether the heartbeat of a process has not expired. */
-export function isAlive(tables: ThreadTables, owner: string): boolean {
-  const until = tables.aliveUntil(owner)
-  return until !== undefined && until >= tables.now()
+/**
+ * Whether the heartbeat of a process has not expired. One that expires further ahead than twice its length was written before the clock
+ * was set back: it counts as expired, since its process may be gone. A process that is alive writes the next one soon.
+ */
+export function isAlive(tables: ThreadTables, owner: string, now = tables.now()): boolean {
+  const heartbeat = tables.heartbeat(owner)
+  return heartbeat !== undefined && heartbeat.until >= now && heartbeat.until - now <= 2 * heartbeat.length
 }
 
 /** Rejects an id that only a child of another thread may have: the agent that answers there must find no thread of a caller. */

@@ -113,6 +113,14 @@ export interface RunRecord {
   taken: string | null
 }
 
+/** The last heartbeat of a process. */
+export interface HeartbeatRecord {
+  /** When it expires. */
+  until: number
+  /** The time between the heartbeat and `until`, in milliseconds. */
+  length: number
+}
+
 export interface LaneRecord {
   readonly id: string
   version: number

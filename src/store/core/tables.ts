@@ -1,7 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
 import type {
-  CountedRow, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow, ThreadRecord,
-  TitleRecord, WorkingMemoryRecord,
+  CountedRow, HeartbeatRecord, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow,
+  ThreadRecord, TitleRecord, WorkingMemoryRecord,
 } from './records.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface ThreadTables {
   thread(id: string): ThreadRecord | undefined
   /** The direct children of the thread. */
   children(thread: ThreadRecord): ThreadRecord[]
-  /** Adds a thread that is idle and empty. */
+  /** Adds a thread that is idle and empty. Its first epoch is the floor of the epochs. */
   addThread(thread: NewThreadRecord): ThreadRecord
   putThread(thread: ThreadRecord): void
   /** Moves the thread and its runs to another resource, and deletes its context rows. */
@@ -29,6 +29,8 @@ export interface ThreadTables {
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void
   /** Removes the thread and all records of it. */
   removeThread(thread: ThreadRecord): void
+  /** The first epoch of new threads is at least this from here on. */
+  raiseEpochFloor(epoch: number): void
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined
   /** The pending signals, by `ord`. */
@@ -115,9 +117,8 @@ export interface ThreadTables {
   /** Those of one agent, oldest first. */
   dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }>
 
-  /** When the heartbeat of the process expires. */
-  aliveUntil(owner: string): number | undefined
-  putProcess(owner: string, until: number): void
+  heartbeat(owner: string): HeartbeatRecord | undefined
+  putHeartbeat(owner: string, heartbeat: HeartbeatRecord): void
   removeProcess(owner: string): void
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void

@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { DuePolicy, Pruned, PrunePolicy, ThreadClone } from '../contract/messages.ts'
 import type { InitialWorkingMemory, NewThread, Scope, ThreadRow, TitleClaim, WantedTitle } from '../contract/threads.ts'
-import { descendants, removeWithDescendants } from './child-threads.ts'
+import { descendants, endThread, removeWithDescendants } from './child-threads.ts'
 import { copyLanes, removeLaneSignals } from './lanes.ts'
 import { checkNewThreadId, findThread, scopedThread } from './lease.ts'
 import { mergeTail } from './messages.ts'
@@ -174,7 +174,7 @@ export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
   for (const thread of threads) {
     if (thread.status !== 'idle' || thread.dueAt !== null) continue
     if (policy.threadsBefore !== undefined && thread.updatedAt < policy.threadsBefore) {
-      tables.removeThread(thread)
+      endThread(tables, thread)
       pruned.threadIds.push(thread.id)
     } else {
       const messageIds = pruneMessages(tables, thread, policy, policy.limit - pruned.messages.length)

@@ -1,3 +1,4 @@
+import type { ThreadsEnded } from '../contract/threads.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 
@@ -12,6 +13,8 @@ export interface SqlConnection {
   /** Resolves when all committed transactions would survive a power loss. */
   flush(): Promise<void>
   close(): Promise<void>
+  /** Called after each transaction through this connection that ended threads: see `ThreadStore.onThreadsEnded`. */
+  readonly threadsEnded: Set<ThreadsEnded>
   /** Whether the database caused an error that a statement threw. Absent where statements do not throw within `work`. */
   isFailure?(error: unknown): boolean
 }

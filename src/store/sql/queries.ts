@@ -2,7 +2,7 @@ import type { SqlValue, Statements } from './statements.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { startingSignals, type SignalState } from '../../machine.ts'
 import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope, ThreadQuery, ThreadRow } from '../contract/threads.ts'
-import { scopedThread } from '../core/lease.ts'
+import { isAlive, scopedThread } from '../core/lease.ts'
 import {
   mailboxRow, messageRow, rowsOfMail, runRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type ThreadRef,
 } from '../core/records.ts'
@@ -25,6 +25,11 @@ export class Conditions {
   get where(): string {
     return this.#texts.length === 0 ? '' : `WHERE ${this.#texts.join(' AND ')}`
   }
+}
+
+/** The first epoch of the thread with this id, or the one that a new thread would get. */
+export function lifeOf(statements: Statements, threadId: string): number {
+  return statements.one<{ life: number }>(sql.life, threadId)?.life ?? 0
 }
 
 export function listSignals(
@@ -127,7 +132,7 @@ function* orphansOf(statements: Statements, tables: SqlTables, now: number): Gen
     }
   }
   for (let owner = nextOwner(statements, ''); owner !== undefined; owner = nextOwner(statements, owner)) {
-    if ((tables.aliveUntil(owner) ?? -Infinity) < now) yield* threadsOf(statements, owner)
+    if (!isAlive(tables, owner, now)) yield* threadsOf(statements, owner)
   }
 }
 

@@ -47,7 +47,12 @@ const messageKeys = `key IN (
 export const sql = {
   thread: `SELECT ${threadColumns} FROM heed_threads WHERE id = ?`,
   children: `SELECT ${threadColumns} FROM heed_threads WHERE parent_id = ?`,
-  addThread: `INSERT INTO heed_threads (id, resource_id, title, metadata, parent_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  addThread: `
+    INSERT INTO heed_threads (id, resource_id, title, metadata, parent_id, created_at, updated_at, epoch, life)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?7)`,
+  epochFloor: `SELECT floor FROM heed_epochs WHERE id = 1`,
+  raiseEpochFloor: `UPDATE heed_epochs SET floor = ?1 WHERE id = 1 AND floor < ?1`,
+  life: `SELECT coalesce((SELECT life FROM heed_threads WHERE id = ?), (SELECT floor FROM heed_epochs WHERE id = 1)) AS life`,
   // An update writes every index of a column that it sets, changed or not. Within a run, indexed columns do not change.
   countThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
@@ -159,8 +164,10 @@ export const sql = {
     FROM heed_titles WHERE agent_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
   handOverTitles: `UPDATE heed_titles SET owner = NULL, due_at = ? WHERE owner = ?`,
 
-  process: `SELECT until FROM heed_processes WHERE owner = ?`,
-  putProcess: `INSERT INTO heed_processes (owner, until) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET until = excluded.until`,
+  process: `SELECT until, length FROM heed_processes WHERE owner = ?`,
+  putProcess: `
+    INSERT INTO heed_processes (owner, until, length) VALUES (?, ?, ?)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,
   removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
   // A graceful handover does not count as an attempt.

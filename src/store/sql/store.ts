@@ -5,8 +5,8 @@ import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread,
-  RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore,
-  TitleClaim, WantedTitle, Window, Windows,
+  RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
+  ThreadsEnded, ThreadStore,  TitleClaim, WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
@@ -33,7 +33,7 @@ import { pruneStore, type PruneOptions, type PruneResult, type Retention } from 
 import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {
-  countRuns, findMessages, findRun, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan,
+  countRuns, findMessages, findRun, lifeOf, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan,
 } from './queries.ts'
 import { SqlSchedules } from './schedules.ts'
 import type { Statements } from './statements.ts'
@@ -82,6 +82,16 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   async open(): Promise<void> {
     await this.connection()
+  }
+
+  async onThreadsEnded(listener: ThreadsEnded): Promise<() => void> {
+    const { threadsEnded } = await this.connection()
+    threadsEnded.add(listener)
+    return () => threadsEnded.delete(listener)
+  }
+
+  lifeOf(threadId: string): Promise<number> {
+    return this.#read((_, statements) => lifeOf(statements, threadId))
   }
 
   async close(): Promise<void> {
@@ -139,8 +149,9 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   /** Runs before all queued writes: a busy process must not count as dead. */
   async heartbeat(owner: string, until: number): Promise<void> {
+    const length = until - this.now()
     const connection = await this.connection()
-    return connection.write((tables) => tables.putProcess(owner, until), { first: true })
+    return connection.write((tables) => tables.putHeartbeat(owner, { until, length }), { first: true })
   }
 
   resign(owner: string): Promise<void> {
@@ -206,14 +217,15 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#write((tables) => patchThread(tables, scope, patch))
   }
 
-  deleteThread(scope: Scope): Promise<boolean> {
-    return this.#use((connection) =>
-      connection.write((tables, statements) => {
-        const deleted = deleteThread(tables, scope).length > 0
-        if (!deleted) forgetDependents(statements, scope)
-        return deleted
-      }),
-    )
+  async deleteThread(scope: Scope): Promise<boolean> {
+    const connection = await this.connection()
+    const deleted = await connection.write((tables, statements) => {
+      const ids = deleteThread(tables, scope)
+      if (ids.length === 0) forgetDependents(statements, scope)
+      return ids
+    })
+    reportEnded(connection, deleted)
+    return deleted.length > 0
   }
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
@@ -280,12 +292,16 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#write((tables) => transferThread(tables, scope, resourceId))
   }
 
-  pruneSome(policy: PrunePolicy): Promise<Pruned> {
-    return this.#write((tables) => pruneSome(tables, policy))
+  async pruneSome(policy: PrunePolicy): Promise<Pruned> {
+    const pruned = await this.#write((tables) => pruneSome(tables, policy))
+    reportEnded(await this.connection(), pruned.threadIds)
+    return pruned
   }
 
-  pruneDue(policy: DuePolicy): Promise<Pruned | null> {
-    return this.#write((tables) => pruneDue(tables, policy))
+  async pruneDue(policy: DuePolicy): Promise<Pruned | null> {
+    const pruned = await this.#write((tables) => pruneDue(tables, policy))
+    if (pruned) reportEnded(await this.connection(), pruned.threadIds)
+    return pruned
   }
 
   listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
@@ -365,4 +381,9 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     }
     return (await this.#opening).connection
   }
+}
+
+/** Reports that these threads were deleted; without ids, that the database was restored from a backup. */
+export function reportEnded({ threadsEnded }: SqlConnection, threadIds?: readonly string[]): void {
+  if (threadIds?.length !== 0) for (const report of threadsEnded) report(threadIds)
 }

@@ -4,8 +4,8 @@ import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
 import {
-  messageRow, type CountedRow, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord, type PruningRecord,
-  type RowRecord, type RunRecord, type StartRow, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord,
+  messageRow, type CountedRow, type HeartbeatRecord, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord,
+  type PruningRecord, type RowRecord, type RunRecord, type StartRow, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord,
 } from '../core/records.ts'
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
@@ -109,15 +109,16 @@ export class SqlTables implements ThreadTables {
   }
 
   children({ id }: ThreadRecord): ThreadRecord[] {
-    return this.#loadAll(this.#db.all<ThreadRecord>(sql.children, id))
+    return this.#db.all<ThreadRecord>(sql.children, id).map((thread) => this.#loadedThread(thread).thread)
   }
 
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
     this.recent.threads()
-    const key = this.#db.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
+    const epoch = this.#db.one<{ floor: number }>(sql.epochFloor)?.floor ?? 0
+    const key = this.#db.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, epoch)
     this.recent.threadsWritten()
     return this.#load({
-      key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null, runId: null,
+      key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch, owner: null, runId: null,
       agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
     }, true).thread
   }
@@ -136,6 +137,10 @@ export class SqlTables implements ThreadTables {
     if (purgeThread(this.#db, thread.key)) return
     this.#db.run(sql.addPurge, thread.key)
     this.purging = true
+  }
+
+  raiseEpochFloor(epoch: number): void {
+    this.#db.run(sql.raiseEpochFloor, epoch)
   }
 
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
@@ -232,7 +237,7 @@ export class SqlTables implements ThreadTables {
 
   threadsAfter(key: number, limit: number): ThreadRecord[] {
     this.writeLoaded()
-    return this.#loadAll(this.#db.all<ThreadRecord>(sql.threadsAfter, key, limit))
+    return this.#db.all<ThreadRecord>(sql.threadsAfter, key, limit).map((thread) => this.#loadedThread(thread).thread)
   }
 
   edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[] {
@@ -244,12 +249,12 @@ export class SqlTables implements ThreadTables {
     return signals + this.#db.run(sql.removeRuns, thread.key, before, limit)
   }
 
-  aliveUntil(owner: string): number | undefined {
-    return this.#db.one<{ until: number }>(sql.process, owner)?.until
+  heartbeat(owner: string): HeartbeatRecord | undefined {
+    return this.#db.one<HeartbeatRecord>(sql.process, owner)
   }
 
-  putProcess(owner: string, until: number): void {
-    this.#db.run(sql.putProcess, owner, until)
+  putHeartbeat(owner: string, { until, length }: HeartbeatRecord): void {
+    this.#db.run(sql.putProcess, owner, until, length)
     this.#db.run(sql.forgetProcesses, until - forgetProcessAfterMs)
   }
 
@@ -278,10 +283,6 @@ export class SqlTables implements ThreadTables {
     }
     this.#loaded.set(thread.id, loaded)
     return loaded
-  }
-
-  #loadAll(threads: readonly ThreadRecord[]): ThreadRecord[] {
-    return threads.map((thread) => this.#loadedThread(thread).thread)
   }
 
   #loadedThread(thread: ThreadRecord): LoadedThread {
@@ -378,8 +379,8 @@ export class SqlTables implements ThreadTables {
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
-    const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
-    this.#db.run(sql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1, copySuffix(to))
+    const { from: since = null, to: until = null, messageIds, limit = -1 } = wanted
+    this.#db.run(sql.copySome, from.key, to.key, since, until, messageIds ? JSON.stringify(messageIds) : null, limit, copySuffix(to))
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {
@@ -395,8 +396,8 @@ export class SqlTables implements ThreadTables {
   }
 
   countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
-    const known = this.recent.rows().countedBack(thread.key, ordinal, nth)
-    return known ?? this.#db.one<CountedRow>(sql.countedBack, thread.key, ordinal, nth - 1)
+    const { key } = thread
+    return this.recent.rows().countedBack(key, ordinal, nth) ?? this.#db.one<CountedRow>(sql.countedBack, key, ordinal, nth - 1)
   }
 
   removeMessage(thread: ThreadRecord, messageId: string): boolean {
@@ -431,8 +432,7 @@ export class SqlTables implements ThreadTables {
   }
 
   lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
-    if (thread.laned === 0) return []
-    return this.#db.all<LaneRecord>(sql.lanes, thread.key, after, limit)
+    return thread.laned === 0 ? [] : this.#db.all<LaneRecord>(sql.lanes, thread.key, after, limit)
   }
 
   addLaneSignal(thread: ThreadRecord, { lane, version, signalId, cacheKey, mode }: LaneSignalRecord): void {

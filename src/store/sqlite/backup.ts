@@ -85,17 +85,18 @@ export function restore(database: DatabaseSync, from: string): void {
   const triggers = database.prepare(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'heed\\_%' ESCAPE '\\'`).all()
   database.exec('BEGIN IMMEDIATE')
   try {
-    const { epoch } = database.prepare('SELECT coalesce(max(epoch), 0) AS epoch FROM heed_threads').get() ?? {}
+    const floor = Math.max(...['main', 'backup'].map((schema) => lastEpoch(database, schema))) + 1
     const { key } = database.prepare(`SELECT coalesce(max(seq), 0) AS key FROM sqlite_sequence WHERE name = 'heed_threads'`).get() ?? {}
     const recalled = database.prepare('SELECT 1 AS found FROM heed_recall').get() !== undefined
     for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`)
     for (const table of tables.filter((name) => !ofTheMoment.has(name)))
       database.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM backup.${table}`)
     for (const { sql } of triggers) database.exec(String(sql))
-    // Epochs and keys only grow: no lease and no cursor of the present may fit.
+    // Epochs and keys only grow: no fence and no cursor from before the restore fits a restored thread.
     database
-      .prepare(`UPDATE heed_threads SET epoch = epoch + ? + 1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`)
-      .run(Number(epoch))
+      .prepare(`UPDATE heed_threads SET epoch = ?1, life = ?1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`)
+      .run(floor)
+    database.prepare('UPDATE heed_epochs SET floor = ?').run(floor)
     database.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'heed_threads'`).run(Number(key))
     // What was indexed of the present is not what is there now. The backup may be from before anybody wanted to know of changes.
     database.exec('UPDATE heed_recall SET generation = hex(randomblob(8))')
@@ -105,4 +106,10 @@ export function restore(database: DatabaseSync, from: string): void {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/** The last epoch that a thread may have had in this database. */
+function lastEpoch(database: DatabaseSync, schema: string): number {
+  const text = `SELECT max(floor, (SELECT coalesce(max(epoch), 0) FROM ${schema}.heed_threads)) AS epoch FROM ${schema}.heed_epochs`
+  return Number(database.prepare(text).get()?.epoch)
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
+import type { ThreadsEnded } from '../contract/threads.ts'
 import { inBulk, type BulkJob } from './bulk.ts'
 import { Checkpointer } from './checkpoint.ts'
 import { isBusy, isDatabaseError, storeFailure } from './failure.ts'
@@ -51,6 +52,7 @@ export class Connection implements SqlConnection {
   #rowsWritten = 0
   /** Told after commits that changed messages. Must not throw. */
   readonly onMessages = new Set<() => void>()
+  readonly threadsEnded = new Set<ThreadsEnded>()
   /** What uses this connection and ends before it. */
   readonly onClose = new Set<() => Promise<void>>()
 

@@ -1,6 +1,7 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
+import type { ThreadsEnded } from '../contract/threads.ts'
 import { migrations, newer, unreleased } from './migrations.ts'
 import { SpeculationFailed, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
 import type { SqlTables } from '../sql/tables.ts'
@@ -69,6 +70,7 @@ const unreleasedTable = `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND na
 /** A database that is reached through a client. The statements are those of a file; a round trip has as many as can be foreseen. */
 export class RemoteConnection implements SqlConnection {
   readonly name: string
+  readonly threadsEnded = new Set<ThreadsEnded>()
   readonly #client: LibSQLClient
   readonly #clock: Clock
   readonly #busyTimeout: number

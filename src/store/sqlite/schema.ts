@@ -16,7 +16,9 @@ const threads = `
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     status TEXT NOT NULL DEFAULT 'idle',
-    epoch INTEGER NOT NULL DEFAULT 0,
+    epoch INTEGER NOT NULL,
+    -- The epoch when the thread was created or restored. All cursors and fences of an earlier thread with this id are below it.
+    life INTEGER NOT NULL,
     owner TEXT,
     run_id TEXT,
     agent_id TEXT,
@@ -79,8 +81,12 @@ const threads = `
   -- The last thread that pruning looked at, and when it looks again. One row.
   CREATE TABLE heed_pruning (id INTEGER PRIMARY KEY CHECK (id = 1), after INTEGER NOT NULL, due_at INTEGER NOT NULL) STRICT;
 
-  -- The heartbeats of processes.
-  CREATE TABLE heed_processes (owner TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  -- The first epoch of new threads, above the epoch of every thread that was deleted or replaced by a restore. One row.
+  CREATE TABLE heed_epochs (id INTEGER PRIMARY KEY CHECK (id = 1), floor INTEGER NOT NULL) STRICT;
+  INSERT INTO heed_epochs VALUES (1, 0);
+
+  -- The heartbeats of processes: when each expires, and the time between the heartbeat and that.
+  CREATE TABLE heed_processes (owner TEXT PRIMARY KEY, until INTEGER NOT NULL, length INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `
 
 const messages = `

@@ -12,7 +12,7 @@ import type { Scope, ThreadRow } from '../contract/threads.ts'
 import { findThread } from '../core/lease.ts'
 import { checkRetention, type Retention } from '../retention.ts'
 import type { OpenedConnection } from '../sql/driver.ts'
-import { SqlStore } from '../sql/store.ts'
+import { reportEnded, SqlStore } from '../sql/store.ts'
 import { checkBackup, writeBackup } from './backup.ts'
 import type { BulkJob } from './bulk.ts'
 import { Connection } from './connection.ts'
@@ -127,6 +127,7 @@ export class LibSQLStore extends SqlStore {
         'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).',
       )
     await connection.bulk({ kind: 'restore', from: path })
+    reportEnded(connection)
   }
 
   /** Whether a thread has so much that it is better done in a thread of its own. */

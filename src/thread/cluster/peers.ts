@@ -1,6 +1,7 @@
 import type { Bus, BusConnection, BusHandler } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import { HeedError } from '../../base/errors.ts'
+import { endIfFormer, endThreads } from '../runtime/ended-threads.ts'
 import { AbandonedRuns } from '../runtime/sweeper.ts'
 import type { ThreadHost } from '../runtime/host.ts'
 import type { LiveThread } from '../watch/live.ts'
@@ -116,6 +117,11 @@ export class Peers implements BusHandler {
     this.#connection?.send({ kind: 'transferred', threadId, resourceId })
   }
 
+  /** These threads were deleted; without ids, all were replaced by those of a backup. */
+  announceEnded(threadIds: readonly string[] | undefined): void {
+    this.#connection?.send(threadIds ? { kind: 'deleted', threadIds: [...threadIds] } : { kind: 'restored' })
+  }
+
   /** The inboxes of these resources changed. */
   announceInbox(resourceIds: string[]): void {
     if (this.#connection?.hasPeers) this.#connection.send({ kind: 'inbox', resourceIds })
@@ -200,6 +206,10 @@ export class Peers implements BusHandler {
         return this.#inBackground(resolveRemoteWaiters(this.#runtime, message.threadId, message.read))
       case 'transferred':
         return this.#setResource(message.threadId, message.resourceId)
+      case 'deleted':
+        return this.#inBackground(endThreads(this.#runtime, message.threadIds))
+      case 'restored':
+        return this.#inBackground(endThreads(this.#runtime))
       case 'inbox':
         return this.#runtime.onInboxChange(message.resourceIds)
       case 'interrupt':
@@ -260,10 +270,13 @@ export class Peers implements BusHandler {
     await this.#remote.verify()
   }
 
-  /** Obeys interrupts of other processes that no message announced, on threads that ran here at the last tick already. */
+  /** Ends runs of deleted threads and obeys interrupts that no message announced, on threads that ran here at the last tick already. */
   async #applyPendingInterrupts(): Promise<void> {
     const hosts = this.#runtime.hosts()
-    for (const host of hosts) if (this.#lastHosts.has(host) && host.hasWork && !this.#runtime.closing) await host.applyPendingInterrupts()
+    for (const host of hosts) {
+      if (!this.#lastHosts.has(host) || !host.hasWork || this.#runtime.closing) continue
+      if (!(await endIfFormer(this.#runtime, host))) await host.applyPendingInterrupts()
+    }
     this.#lastHosts = new WeakSet(hosts)
   }
 

@@ -127,9 +127,10 @@ export class RunFollower {
   }
 
   async #readRun(signalId: string | undefined): Promise<RunRow | undefined> {
-    const run = await this.#runtime.store.getRun(this.#scope, this.#runId)
+    const { store } = this.#runtime
+    const run = await unlessMissing(store.getRun(this.#scope, this.#runId), null)
     if (run) return run.status === 'running' ? undefined : run
-    const mail = signalId === undefined ? null : await this.#runtime.store.getSignal(this.#scope, signalId)
+    const mail = signalId === undefined ? null : await unlessMissing(store.getSignal(this.#scope, signalId), null)
     if (mail?.state === 'pending' || mail?.state === 'taken') return undefined
     throw new HeedError('aborted', `Run ${this.#runId} does not exist: it was cancelled, or deleted with its thread.`, {
       details: { runId: this.#runId },

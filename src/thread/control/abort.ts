@@ -117,10 +117,10 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
   const { more, left } = await endAndPublish(
     runtime,
     threadId,
-    () =>
-      runtime.store.commitStep(fence, {
-        runId, step: run.step, rows: [], end: { status: 'aborted', ...(clearPending ? { clearPending } : {}) },
-      }),
+    async () => {
+      const end = { status: 'aborted' as const, ...(clearPending ? { clearPending } : {}) }
+      return { ...(await runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end })), epoch: fence.epoch }
+    },
     () => publishAbort(runtime, threadId, runId, fence.epoch, clearPending),
   )
   if (more) runtime.run(fence, resourceId)
@@ -129,13 +129,14 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
   return true
 }
 
-/** Ends a run and publishes that, after the echoes of signals that were persisted before. */
+/** Ends a run and publishes that: after the echoes of signals that were persisted before, and before those that were persisted later. */
 function endAndPublish<End>(
-  { pendingEchoes }: ThreadRuntime, threadId: string, end: () => Promise<End>, publish: (ended: End) => void,
+  { pendingEchoes }: ThreadRuntime, threadId: string, end: () => Promise<End & { epoch: number }>, publish: (ended: End) => void,
 ): Promise<End> {
   return pendingEchoes.ended.during(threadId, async () => {
     const ended = await end()
     await pendingEchoes.persisted.flushed(threadId)
+    pendingEchoes.ended.publishHeld(threadId, ended.epoch)
     publish(ended)
     return ended
   })
@@ -150,6 +151,7 @@ function publishAbort(
     runtime.peers.announceOutcomes(threadId)
   }
   runtime.publish(threadId, epoch, (live) => {
+    if (epoch < live.life) return
     live.beginEpoch(epoch)
     // The visible arguments were published when the calls were suspended.
     for (const call of denied) live.publish({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })

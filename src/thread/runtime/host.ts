@@ -11,8 +11,9 @@ import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
+import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
 import { whileFull } from './process-lease.ts'
-import { continuationOf, errorJSON, errorRow, errorRowId, refusalError, tracedRun } from './run-rows.ts'
+import { continuationOf, errorJSON, errorRow, errorRowId, parked, refusalError, tracedRun } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { abortThread } from '../watch/subscription.ts'
@@ -20,21 +21,11 @@ import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitleSlot } from './titles.ts'
 import { restoreOptions } from '../send/stored-options.ts'
-import type { RunRequest, Titler } from './runnable.ts'
+import type { HostAbort, RunRequest, Titler } from './runnable.ts'
 import { seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often without ending is parked. */
 const maxAttempts = 10
-
-export interface HostAbort {
-  reason: unknown
-  /** Also cancel the pending signals. */
-  clearPending: boolean
-  /** Only if the thread belongs to this resource. */
-  resourceId?: string | undefined
-  /** Only this run; by default, the run that is active or about to begin. */
-  runId?: string | undefined
-}
 
 /** Runs one thread while this process has its lease: run after run, until a commit finds no further work. */
 export class ThreadHost implements RunHost {
@@ -64,7 +55,9 @@ export class ThreadHost implements RunHost {
   /** From the start of a run until its callers have its result. */
   #performing = false
   #started = false
-  /** Set when another process has the lease, or the store failed. */
+  /** The thread was deleted or replaced. */
+  #ended = false
+  /** Set when another process has the lease, the store failed, or the thread was deleted. */
   #leaseLost: HeedError | undefined
   /** The chunks since the lease expired, until the store confirms it. */
   #unconfirmed: Chunk[] | undefined
@@ -96,12 +89,14 @@ export class ThreadHost implements RunHost {
    */
   async work(first?: BegunRun | null): Promise<void> {
     this.#started = true
+    if (this.#ended) this.#checkLease()
     this.live.beginEpoch(this.fence.epoch)
     try {
       for (let begun = first; this.#hasWork; begun = undefined) {
         if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, this.#runtime.windows)
         // A process that has the agent of the pending signals must run the thread.
         if (!begun) return this.#runtime.peers.requestRunner(this.fence.threadId)
+        if (this.#ended) this.#checkLease()
         await this.#perform(begun)
         if (this.#clearPending) await this.#cancelPending()
         this.#runEnded.resolve()
@@ -115,8 +110,7 @@ export class ThreadHost implements RunHost {
 
   /** An abort arrived when the commit that ended the run was under way. */
   async #cancelPending(): Promise<void> {
-    const { threadId } = this.fence
-    const { store } = this.#runtime
+    const [{ threadId }, { store }] = [this.fence, this.#runtime]
     const pending = await store.listSignals({ threadId }, { states: ['pending'] })
     await store.cancelSignals({ threadId }, pending.map(({ id }) => id))
     this.#clearPending = false
@@ -181,6 +175,18 @@ export class ThreadHost implements RunHost {
     for (const chunk of held) this.#publish(chunk)
   }
 
+  /** The thread was deleted or replaced: this host publishes and writes nothing more, and its callers get what the store has. */
+  end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#leaseLost = threadDeleted(this.fence.threadId)
+    this.#hasWork = false
+    this.#drained.forget()
+    this.#runEnded.resolve()
+    if (this.#performing && this.#begun) this.#handOverCallers(this.#begun.run, this.#leaseLost)
+    this.#stop?.abort(this.#leaseLost)
+  }
+
   /** Aborts the model's stream so that the new signal enters at once. */
   interrupt(signalId: string): void {
     if (this.#run) this.#run.interrupt()
@@ -231,7 +237,7 @@ export class ThreadHost implements RunHost {
       if (this.#suspended && this.#localOptions) waiters.retainOptions(run.runId, this.#localOptions)
       this.#localOptions = undefined
       // A closing process publishes no further run in this epoch.
-      this.live.endRun(this.#suspended, this.#hasWork && !this.#runtime.closing)
+      if (!this.#ended) this.live.endRun(this.#suspended, this.#hasWork && !this.#runtime.closing)
     }
   }
 
@@ -341,11 +347,7 @@ export class ThreadHost implements RunHost {
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
     const failure = this.#runtime.lastFailure(this.fence.threadId)
     const cause = failure === undefined ? 'its processes ended before it did' : describe(failure)
-    const error = new HeedError(
-      'run_parked',
-      `Run ${runId} was begun ${attempts - 1} times and never ended (${cause}). It is parked: agent.retryParked() continues it.`,
-      { details: { runId, attempts, cause }, cause: failure },
-    )
+    const error = parked(runId, attempts, cause, failure)
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts, cause })
     const { ended, more } = await this.#runtime.store.commitStep(this.fence, {
       runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: errorJSON(error) },
@@ -356,6 +358,7 @@ export class ThreadHost implements RunHost {
   }
 
   emit(chunk: Chunk): void {
+    if (this.#ended) return
     // Chunks after the stored end of a run stay valid when another process has the thread.
     if (this.#stop) {
       if (this.#leaseLost) return
@@ -407,10 +410,11 @@ export class ThreadHost implements RunHost {
     } finally {
       titleSlot?.release()
     }
+    if (this.#ended) this.#checkLease()
     // The commit has confirmed the lease.
     if (this.#unconfirmed) this.confirmLease()
     const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
-    if (gone) for (const id of gone) this.#runtime.liveOf(id)?.withdraw()
+    if (gone) announceEnded(this.#runtime, gone)
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed((drainedRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#recordDrained(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
@@ -493,8 +497,4 @@ export class ThreadHost implements RunHost {
     if (titleSlot) ended.titleUntil = titleSlot.until
     return ended
   }
-}
-
-function closed(): HeedError {
-  return new HeedError('closed', 'This Heed was closed. The thread continues in the next process that opens its storage.')
 }

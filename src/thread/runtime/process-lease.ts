@@ -44,7 +44,9 @@ export class ProcessLease {
 
   /** Whether other processes may have claimed threads of this one, since it was paused or could not write its heartbeat. */
   get expired(): boolean {
-    return this.#runtime.clock.now() > this.#until
+    const left = this.#until - this.#runtime.clock.now()
+    // A lease that expires too far ahead was written before the clock was set back: other processes count it as expired.
+    return left < 0 || left > 2 * this.#ms
   }
 
   /** How often a heartbeat came after the one before it had expired. */

@@ -1,3 +1,4 @@
+import { HeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -78,6 +79,14 @@ export function refusalError({ reason, processorId, metadata }: Tripwire, unread
 
 export function errorJSON(error: Error): JSONObject {
   return chunkError(error) as unknown as JSONObject
+}
+
+/** The error of a run that began too often without ending. */
+export function parked(runId: string, attempts: number, why: string, cause: unknown): HeedError {
+  const problem = `Run ${runId} was begun ${attempts - 1} times and never ended (${why}).`
+  return new HeedError('run_parked', `${problem} It is parked: agent.retryParked() continues it.`, {
+    details: { runId, attempts, cause: why }, cause,
+  })
 }
 
 /** Runs `work` in a span: a child of the caller's span where a caller waits, else a root span with links to the signals that woke it. */

@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunSetup } from '../../run/loop/run-contract.ts'
-import type { Fence, Window } from '../../store/contract/threads.ts'
+import type { Fence, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 
@@ -65,4 +66,55 @@ export interface RunEnvironment {
   logger: Logger
   tracing?: TracingOptions | false | undefined
   newId(): string
+}
+
+export interface HostAbort {
+  reason: unknown
+  /** Also cancel the pending signals. */
+  clearPending: boolean
+  /** Only if the thread belongs to this resource. */
+  resourceId?: string | undefined
+  /** Only this run; by default, the run that is active or about to begin. */
+  runId?: string | undefined
+}
+
+/** The agents whose runs this process may run. */
+export class RegisteredAgents {
+  readonly #agents = new Map<string, Runnable>()
+  #windows: Windows = new Map()
+
+  /** Registers an agent whose runs this process may run. The window of an agent is constant. */
+  register(agent: Runnable): void {
+    if (this.#agents.get(agent.id) === agent) return
+    this.#agents.set(agent.id, agent)
+    const window = agent.window({})
+    if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
+  }
+
+  /** The agents that may run here, with the window of each as it was last registered. Not changed once it is handed out. */
+  get windows(): Windows {
+    return this.#windows
+  }
+
+  agent(id: string): Runnable {
+    const agent = this.#agents.get(id)
+    if (!agent)
+      throw new HeedError('unknown_agent', `No agent '${id}' is registered in this process. Register it: new Heed({ agents: { … } }).`, {
+        details: { agentId: id },
+      })
+    return agent
+  }
+
+  hasAgent(agentId: string): boolean {
+    return this.#agents.has(agentId)
+  }
+
+  agentIds(): string[] {
+    return [...this.#agents.keys()]
+  }
+}
+
+function isSameWindow(one: Window | undefined, other: Window): boolean {
+  if (one === undefined || one === false || other === false) return one === other
+  return one.low === other.low && one.high === other.high
 }

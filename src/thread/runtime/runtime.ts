@@ -1,17 +1,18 @@
 import type { Bus } from '../../bus/contract.ts'
-import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
-import { HeedError, isHeedError } from '../../base/errors.ts'
+import { systemClock, withTimeout, type Clock, type Timer } from '../../base/clock.ts'
+import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
-import type { BegunRun, Fence, FormerLease, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, FormerLease, ThreadStore } from '../../store/contract/threads.ts'
 import { PendingEchoes } from '../watch/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
+import { announceEnded, endIfFormer } from './ended-threads.ts'
 import { ThreadHost } from './host.ts'
 import { ProcessLease } from './process-lease.ts'
 import { LiveThread } from '../watch/live.ts'
 import { Peers } from '../cluster/peers.ts'
-import type { BackgroundService, Runnable, RunEnvironment } from './runnable.ts'
+import { RegisteredAgents, type BackgroundService, type RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
@@ -26,6 +27,17 @@ const longestRetryMs = 60_000
 
 /** How many threads without a runner one sweep claims. */
 const sweepPage = 100
+
+/** How long a close waits for runs that were aborted. */
+const closeMs = 5_000
+
+/** Errors after which a thread is not claimed again. */
+const finalCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['closed', 'fenced', 'thread_deleted'])
+
+interface HostEntry {
+  host: ThreadHost
+  done: Promise<void>
+}
 
 /** The thread of a run and its resource. */
 export interface Target {
@@ -52,7 +64,7 @@ export interface ThreadRuntimeOptions {
 }
 
 /** The threads of one store in one process: their hosts, their subscribers and the callers that wait for outcomes. */
-export class ThreadRuntime implements RunEnvironment {
+export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly clock: Clock
   readonly logger: Logger
   readonly tracing: ThreadRuntimeOptions['tracing']
@@ -78,13 +90,14 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
   #store: ThreadStore | undefined
   readonly #bus: Bus | undefined
-  readonly #agents = new Map<string, Runnable>()
-  #windows: Windows = new Map()
-  readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
+  readonly #hosts = new Map<string, HostEntry>()
+  /** All hosts that have not ended, also those that were replaced by another of their thread. */
+  readonly #unfinished = new Set<HostEntry>()
   readonly #liveThreads = new Map<string, { live: LiveThread; users: number }>()
   /** The last publication of a thread that waits for a run or for the bus. */
   readonly #publishing = new Map<string, Promise<void>>()
   #opened: Promise<void> | undefined
+  #stopListening: (() => void) | undefined
   /** The threads that are claimed again later, since their host or their claim failed. */
   readonly #retries = new Map<string, Timer>()
   /** The threads whose host or claim failed, until a host ends without a failure. */
@@ -99,6 +112,7 @@ export class ThreadRuntime implements RunEnvironment {
   })
 
   constructor(options: ThreadRuntimeOptions) {
+    super()
     this.#source = options.store
     this.#bus = options.bus
     this.clock = options.clock ?? systemClock
@@ -115,38 +129,6 @@ export class ThreadRuntime implements RunEnvironment {
   get store(): ThreadStore {
     if (!this.#store) throw new HeedError('closed', 'The store is not open yet.')
     return this.#store
-  }
-
-  // Agents
-
-  /** Registers an agent whose runs this process may run. The window of an agent is constant. */
-  register(agent: Runnable): void {
-    if (this.#agents.get(agent.id) === agent) return
-    this.#agents.set(agent.id, agent)
-    const window = agent.window({})
-    if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
-  }
-
-  /** The agents that may run here, with the window of each as it was last registered. Not changed once it is handed out. */
-  get windows(): Windows {
-    return this.#windows
-  }
-
-  agent(id: string): Runnable {
-    const agent = this.#agents.get(id)
-    if (!agent)
-      throw new HeedError('unknown_agent', `No agent '${id}' is registered in this process. Register it: new Heed({ agents: { … } }).`, {
-        details: { agentId: id },
-      })
-    return agent
-  }
-
-  hasAgent(agentId: string): boolean {
-    return this.#agents.has(agentId)
-  }
-
-  agentIds(): string[] {
-    return [...this.#agents.keys()]
   }
 
   addService(service: BackgroundService): void {
@@ -181,6 +163,7 @@ export class ThreadRuntime implements RunEnvironment {
       this.#opened = undefined
       throw error
     }
+    this.#stopListening = await this.store.onThreadsEnded?.((threadIds) => announceEnded(this, threadIds))
     await this.lease.beat()
     this.peers.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
@@ -281,16 +264,21 @@ export class ThreadRuntime implements RunEnvironment {
     for (const timer of this.#retries.values()) timer.cancel()
     await Promise.all(this.#services.map((service) => service.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
-    const working = [...this.#hosts.values()]
+    const working = [...this.#unfinished]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([
-      ...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.inFlight.whenIdle(),
-    ])
+    const work = [...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close()]
+    // Work that ignores its abort is left: its fences are stale once this process has resigned.
+    await withTimeout(this.clock, closeMs, Promise.all(work), () => {
+      const threadIds = [...this.#unfinished].map(({ host }) => host.fence.threadId)
+      this.logger.warn('runs or titles did not end when they were aborted; the process closes without them', { threadIds })
+    })
+    await this.sends.inFlight.whenIdle()
     this.waiters.close(closed)
     for (const { live } of this.#liveThreads.values()) live.close()
     this.keepAlive.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
+    this.#stopListening?.()
     this.lease.stop()
     this.#sweeper.stop()
     if (!this.#store) return
@@ -320,7 +308,12 @@ export class ThreadRuntime implements RunEnvironment {
     const live = this.acquireLive(threadId)
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
-    const done = this.#whenFree(threadId, before?.done, this.peers.poll())
+    // A host that has work although its lease is another's may be of a deleted thread: that one is not waited for.
+    const ended = before?.host.hasWork ? this.#endedOrFormer(before) : before?.done
+    // The end of a run without a host is published first.
+    const ending = this.pendingEchoes.ended.flushed(threadId)
+    const free = ending ? Promise.all([ended, ending]).then(() => this.#publishing.get(threadId)) : ended
+    const done = this.#whenFree(threadId, free, this.peers.poll())
       .then(() => {
         if (this.lease.failure) throw this.lease.failure
         this.peers.attach(live)
@@ -328,8 +321,25 @@ export class ThreadRuntime implements RunEnvironment {
         return runOutsideCalls(() => host.work(lapses === this.lease.lapses ? begun : undefined))
       })
       .then(() => this.#failures.delete(threadId), (error: unknown) => this.#onHostFailure(fence, error))
-      .then(() => this.#onHostEnd(threadId, host))
-    this.#hosts.set(threadId, { host, done })
+      .then(() => this.#onHostEnd(threadId, entry))
+    const entry: HostEntry = { host, done }
+    this.#hosts.set(threadId, entry)
+    this.#unfinished.add(entry)
+  }
+
+  /** Ends the hosts of an earlier thread with this id: later runs do not wait for them. */
+  endHostsBefore(threadId: string, life: number): void {
+    for (const { host } of this.#unfinished) if (host.fence.threadId === threadId && host.fence.epoch < life) host.end()
+    const current = this.#hosts.get(threadId)
+    if (!current || current.host.fence.epoch >= life) return
+    this.#hosts.delete(threadId)
+    this.#publishing.delete(threadId)
+    this.peers.release(threadId)
+  }
+
+  /** Resolves when the host has ended, or when it is known to be of an earlier thread with its id. */
+  async #endedOrFormer({ host, done }: HostEntry): Promise<void> {
+    if (!(await endIfFormer(this, host).catch(() => false))) await done
   }
 
   /**
@@ -341,8 +351,9 @@ export class ThreadRuntime implements RunEnvironment {
     return polled || publishing ? Promise.all([before, publishing, polled]) : (before ?? Promise.resolve())
   }
 
-  #onHostEnd(threadId: string, host: ThreadHost): void {
-    const last = this.#hosts.get(threadId)?.host === host
+  #onHostEnd(threadId: string, entry: HostEntry): void {
+    this.#unfinished.delete(entry)
+    const last = this.#hosts.get(threadId) === entry
     if (last) {
       this.#hosts.delete(threadId)
       this.peers.release(threadId)
@@ -362,11 +373,12 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /**
-   * Publishes chunks of an epoch on a thread that is not running: after the last chunk of the run before, and in the order of the calls.
-   * It happens before this returns where the thread has no run here and no peer is connected.
+   * Publishes chunks of an epoch on a thread that is not running: after the last chunk of the run before, before a run of a later epoch,
+   * and in the order of the calls. It happens before this returns where the thread has no run here and no peer is connected.
    */
   publish(threadId: string, epoch: number, write: (live: LiveThread) => void): void {
-    const entry = this.#hosts.get(threadId)
+    const current = this.#hosts.get(threadId)
+    const entry = current && (current.host.started || current.host.fence.epoch <= epoch) ? current : undefined
     const held = this.liveOf(threadId) && this.acquireLive(threadId)
     const polled = this.peers.poll()
     if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, epoch, held, write)
@@ -395,7 +407,7 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   #onHostFailure({ excused = false, ...fence }: FormerLease, error: unknown): void {
-    if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced')))
+    if (this.closing || (isHeedError(error) && !error.retryable && finalCodes.has(error.code)))
       return void this.#failures.delete(fence.threadId)
     this.lease.fail(error)
     if (!this.lease.failure)
@@ -452,6 +464,11 @@ export class ThreadRuntime implements RunEnvironment {
     return [...this.#hosts.keys()]
   }
 
+  /** The threads that run or are watched here, and those on which a caller waits. */
+  knownThreadIds(): string[] {
+    return [...this.#hosts.keys(), ...this.#liveThreads.keys(), ...this.waiters.threads()]
+  }
+
   hosts(): ThreadHost[] {
     return [...this.#hosts.values()].map(({ host }) => host)
   }
@@ -477,9 +494,4 @@ export class ThreadRuntime implements RunEnvironment {
 /** The run was stopped by its storage: its next attempt may succeed as it is. */
 function isStoreFailure(error: unknown): boolean {
   return isHeedError(error) && (error.code.startsWith('store_') || (error.code === 'fenced' && error.retryable))
-}
-
-function isSameWindow(one: Window | undefined, other: Window): boolean {
-  if (one === undefined || one === false || other === false) return one === other
-  return one.low === other.low && one.high === other.high
 }

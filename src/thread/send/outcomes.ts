@@ -73,7 +73,6 @@ async function resolveWaiters(
 ): Promise<void> {
   for (const id of signals) {
     const found = await readSignal(runtime, threadId, id)
-    if (!found) continue
     const { mail, thread } = found
     // The interrupt arrived while the run was being suspended: the suspended calls are declined.
     if (waitsForDecision(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
@@ -85,7 +84,6 @@ async function resolveWaiters(
   }
   for (const id of calls) {
     const found = await readSignal(runtime, threadId, id)
-    if (!found) continue
     if (found.mail?.state === 'pending' && !waitsForDecision(found)) {
       runtime.waiters.awaitRemote(threadId, id)
       continue
@@ -103,10 +101,11 @@ interface StoredSignal {
 }
 
 /** Reads the thread after the signal: where a pending signal was drained in between, the draining run resolved it. */
-async function readSignal(runtime: ThreadRuntime, threadId: string, id: string): Promise<StoredSignal | undefined> {
+async function readSignal(runtime: ThreadRuntime, threadId: string, id: string): Promise<StoredSignal> {
   try {
     const mail = await runtime.store.getSignal({ threadId }, id)
-    return mail ? { mail, thread: await runtime.store.getThread({ threadId }) } : undefined
+    // An accepted signal that the store does not have was deleted with its thread, and the thread was created again.
+    return { mail, thread: mail && (await runtime.store.getThread({ threadId })) }
   } catch (error) {
     if (isHeedError(error) && error.code === 'thread_not_found') return { mail: null, thread: null }
     throw error

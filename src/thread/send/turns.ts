@@ -47,6 +47,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
       ...(call.thread ? { thread: call.thread } : {}),
       refuseSuspended: true,
     })
+    runtime.waiters.markCallAccepted(threadId, id)
     if (owner !== runtime.owner) runtime.waiters.awaitRemote(threadId, id)
     // The runner is gone: this process claims the thread, or asks the peers to.
     if (owner === undefined && !(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)

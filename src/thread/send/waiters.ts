@@ -29,7 +29,7 @@ interface OutcomeWaiters {
 export class Waiters {
   readonly #outcomes = new ByThread<OutcomeWaiters>()
   readonly #options = new ByThread<AgentExecutionOptions>()
-  readonly #calls = new ByThread<LocalCall>()
+  readonly #calls = new ByThread<{ call: LocalCall; accepted: boolean }>()
   /** Signals and calls that other processes resolve. They keep this process alive. */
   readonly #remote = new ByThread<true>()
   readonly #keepAlive: KeepAlive
@@ -86,13 +86,19 @@ export class Waiters {
 
   /** The caller of a queued run. */
   addCall(threadId: string, signalId: string, call: LocalCall): void {
-    this.#calls.set(threadId, signalId, call)
+    this.#calls.set(threadId, signalId, { call, accepted: false })
+  }
+
+  /** The store has the call. */
+  markCallAccepted(threadId: string, signalId: string): void {
+    const expected = this.#calls.get(threadId, signalId)
+    if (expected) expected.accepted = true
   }
 
   takeCall(threadId: string, signalId: string | undefined): LocalCall | undefined {
     if (signalId === undefined) return undefined
     this.#endRemoteWait(threadId, signalId)
-    return this.#calls.take(threadId, signalId)
+    return this.#calls.take(threadId, signalId)?.call
   }
 
   /** A caller that follows a run from where it is continued. */
@@ -149,16 +155,22 @@ export class Waiters {
     return this.#remote.threads()
   }
 
-  /** The accepted signals of a thread without an outcome, and the queued calls. */
+  /** The accepted signals of a thread without an outcome, and the queued calls that were accepted. */
   acceptedOn(threadId: string): { signals: string[]; calls: string[] } {
     const signals = this.#outcomes.ids(threadId).filter((id) => this.#outcomes.get(threadId, id)?.accepted)
-    return { signals, calls: this.#calls.ids(threadId) }
+    const calls = this.#calls.ids(threadId).filter((id) => this.#calls.get(threadId, id)?.accepted)
+    return { signals, calls }
+  }
+
+  /** Threads on which a signal or a call waits. */
+  threads(): string[] {
+    return [...this.#outcomes.threads(), ...this.#calls.threads()]
   }
 
   /** Rejects all callers. Accepted signals stay accepted; the next process handles them. */
   close(error: Error): void {
     for (const { waiting } of this.#outcomes.drain()) for (const resolve of waiting) resolve({ action: 'queued', reason: 'closed' })
-    for (const call of this.#calls.drain()) call.reject(error)
+    for (const { call } of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
     for (const _ of this.#remote.drain()) this.#keepAlive.end()

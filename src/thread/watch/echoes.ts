@@ -18,7 +18,7 @@ export class PendingEchoes {
 
   #begin(threadId: string): void {
     let count = this.#threads.get(threadId)
-    if (!count) this.#threads.set(threadId, (count = { begun: 0, ended: 0, waiting: [] }))
+    if (!count) this.#threads.set(threadId, (count = { begun: 0, ended: 0, waiting: [], held: [] }))
     count.begun++
   }
 
@@ -27,11 +27,31 @@ export class PendingEchoes {
     const count = this.#threads.get(threadId)
     if (!count) return
     count.ended++
+    if (count.ended === count.begun) this.publishHeld(threadId)
     for (let [first] = count.waiting; first && first.until <= count.ended; [first] = count.waiting) {
       count.waiting.shift()
       first.resolve()
     }
     if (count.ended === count.begun) this.#threads.delete(threadId)
+  }
+
+  /**
+   * Holds a publication back while a change of the thread is pending: which of both the store made first is known when its answer is here.
+   * False where none is pending.
+   */
+  hold(threadId: string, epoch: number, publish: () => void): boolean {
+    const count = this.#threads.get(threadId)
+    count?.held.push({ epoch, publish })
+    return count !== undefined
+  }
+
+  /** Publishes what was held back and belongs to an epoch before this one, in the order of the epochs. */
+  publishHeld(threadId: string, before = Infinity): void {
+    const count = this.#threads.get(threadId)
+    if (!count) return
+    const held = count.held.toSorted((a, b) => a.epoch - b.epoch)
+    count.held = held.filter(({ epoch }) => epoch >= before)
+    for (const { epoch, publish } of held) if (epoch < before) publish()
   }
 
   /** Resolves when the changes pending now are published; undefined when there are none. */
@@ -47,6 +67,7 @@ interface Count {
   ended: number
   /** In order of `until`. */
   waiting: Array<{ until: number; resolve(): void }>
+  held: Array<{ epoch: number; publish(): void }>
 }
 
 /**
@@ -55,15 +76,19 @@ interface Count {
  */
 export function publishPersisted(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
+  const publish = () => publishEcho(runtime, send, accepted)
+  if (accepted.owner === undefined && runtime.pendingEchoes.ended.hold(send.threadId, accepted.epoch, publish)) return
   // This process may have been given the lease in the same moment: that run is about to begin and sets the epoch itself.
   if (accepted.owner !== undefined && !runtime.hostOf(send.threadId))
-    setImmediate(() => runtime.closing || publishEcho(runtime, send, accepted))
-  else publishEcho(runtime, send, accepted)
+    setImmediate(() => runtime.closing || publish())
+  else publish()
 }
 
 function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
   if (!row) return
   const write = (live: LiveThread) => {
+    // The thread was deleted since.
+    if (epoch < live.life) return
     live.resourceId = resourceId
     if (owner === undefined || runtime.hostOf(threadId)) live.beginEpoch(epoch)
     else if (live.epoch < epoch) {

@@ -54,8 +54,11 @@ export class LiveThread {
   #resourceId: string | undefined
   /** The active or suspended run, as far as this process knows. */
   runId: string | undefined
-  /** Changes when the chunks published so far are void: subscribers then start over. */
+  /** Changes when the chunks published so far are void: subscribers then start over, for this reason. */
   generation = 0
+  startOverReason: 'resumed' | 'replaced' = 'resumed'
+  /** The first epoch of the thread that these chunks belong to, as far as this process knows. Lower ones were of an earlier thread. */
+  life = 0
   closed = false
   /** Set only while this process runs the thread or publishes on it. */
   relay: LiveRelay | undefined
@@ -215,10 +218,39 @@ export class LiveThread {
 
   /** The present step will be published again: all subscribers start over from the stored rows. */
   startOver(): void {
+    this.startOverReason = 'resumed'
     this.generation++
     this.#ring.clear()
     this.#index++
     this.#relayEvent({ type: 'anew' })
+    this.notify()
+  }
+
+  /**
+   * The thread in the store has `life` as its first epoch, or will have it once it is created. Chunks of lower epochs belong to an earlier
+   * thread with this id, which was deleted or replaced: they are dropped, and subscribers start over.
+   */
+  beginLife(life: number): void {
+    this.life = Math.max(this.life, life)
+    if (this.#epoch >= life) return
+    const isKnown = this.#epoch > 0
+    this.#running = false
+    this.#moreRuns = false
+    this.#hasGap = false
+    this.#skippedAt = undefined
+    this.#finalChunk = -1
+    this.#seq = 0
+    this.#committed = 0
+    this.#runs++
+    this.#resourceId = undefined
+    this.runId = undefined
+    this.#step.clear()
+    this.enterEpoch(life)
+    this.#stepCursor = this.#cursor
+    if (!isKnown) return
+    this.startOverReason = 'replaced'
+    this.generation++
+    this.#ring.clear()
     this.notify()
   }
 

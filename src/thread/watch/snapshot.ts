@@ -24,9 +24,10 @@ export interface ThreadSnapshot {
   suspended: SuspendedCall[]
   /**
    * `requested`: by the subscriber. `behind`: the subscriber was too slow, or events of another process were missed. `expired`: the cursor
-   * is older than the retained chunks. `resumed`: the run was resumed, and its uncommitted step is published again.
+   * is older than the retained chunks. `resumed`: the run was resumed, and its uncommitted step is published again. `replaced`: the thread
+   * was deleted or restored from a backup; what was received before is not part of it.
    */
-  reason: 'requested' | 'behind' | 'expired' | 'resumed'
+  reason: 'requested' | 'behind' | 'expired' | 'resumed' | 'replaced'
 }
 
 export interface ReadSnapshot {

@@ -76,7 +76,7 @@ export class ThreadReader implements AsyncIterator<Chunk> {
       if (this.#starting) return this.#starting.then(() => this.next())
       const synced = this.#replay.shift()
       if (synced) return Promise.resolve({ done: false, value: synced })
-      if (this.#generation !== this.#live.generation) this.#snapshotDue = 'resumed'
+      if (this.#generation !== this.#live.generation) this.#snapshotDue = this.#live.startOverReason
       else if (this.#position < this.#live.first) this.#snapshotDue ??= 'behind'
       if (this.#snapshotDue && !this.#live.closed) {
         this.#readsLiveOnly = false
@@ -175,6 +175,8 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   await runtime.peers.watch(live)
   try {
     const thread = await runtime.store.getThread(scope)
+    // What this process has of the thread may be of an earlier one that was deleted in another process.
+    if (!thread || (live.epoch > 0 && live.epoch < thread.epoch)) live.beginLife(await runtime.store.lifeOf(threadId))
     if (thread) live.resourceId = thread.resourceId
     const synced = thread ? await syncWithRunner(runtime, live, thread, after) : true
     const start: ReaderStart = synced ? readerStart(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Fence } from '../../contract/threads.ts'
 import {
-  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, rejectsWith, row, scope, send, start, states,
-  status, threadId, unclaimed, wide, windows, type StoreCase,
+  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, rejectsWith, resourceId, row, scope, send,
+  start, states, status, threadId, unclaimed, wide, windows, type StoreCase,
 } from '../fixture.ts'
 
 /** Claims that also begin the run. */
@@ -188,6 +188,48 @@ export const leaseCases: StoreCase[] = [
         assert.deepEqual([idle?.status, idle?.owner, idle?.runId, idle?.agentId], ['idle', undefined, undefined, undefined])
       }
       assert.deepEqual(epochs, [1, 2, 3])
+    },
+  },
+  {
+    name: '[R11.1] the epochs of a thread are above those of every earlier thread with its id, however it was deleted',
+    async run({ store: open }) {
+      const store = await open()
+      assert.equal(await store.lifeOf(threadId), 0)
+      const first = await start(store)
+      await commit(store, first, finish)
+      const second = await start(store, 'b')
+      assert.equal(await store.lifeOf(threadId), 0)
+      await store.deleteThread(scope)
+      const floor = await store.lifeOf(threadId)
+      assert.ok(floor > second.fence.epoch)
+      const again = await start(store, 'b')
+      assert.deepEqual([again.fence.epoch, await store.lifeOf(threadId)], [floor + 1, floor])
+      for (const stale of [first, second]) await rejectsWith('fenced', commit(store, stale, finish))
+      assert.equal(await store.claim(threadId, 'p1', undefined, second.fence), null)
+      await commit(store, again, finish)
+
+      // Pruned threads count as well.
+      const other = await store.createThread({ id: 'thread-2', resourceId, now: 1 })
+      const { threadIds } = await store.pruneSome({ threadsBefore: Date.now() + 1e9, limit: 10 })
+      assert.deepEqual(threadIds.toSorted(), [threadId, 'thread-2'])
+      const { thread } = await store.createThread({ id: 'thread-2', resourceId, now: 2 })
+      assert.ok(thread.epoch > other.thread.epoch && thread.epoch > again.fence.epoch)
+      assert.ok(await store.lifeOf('nowhere') >= thread.epoch)
+    },
+  },
+  {
+    name: '[R1.9] a heartbeat that expires further ahead than twice its length was written before the clock was set back: it has expired',
+    async run({ store: open }) {
+      const store = await open()
+      const now = Date.now()
+      await acceptOne(store, send('a'))
+      await store.heartbeat('p1', now + 10_000)
+      const orphans = async (at: number) => (await store.listOrphans(at, 10)).length
+      assert.equal(await orphans(now), 0)
+      assert.equal(await orphans(now - 5_000), 0, 'a small correction of the clock does not end a lease')
+      assert.equal(await orphans(now - 3_600_000), 1)
+      await store.heartbeat('p1', now + 10_000)
+      assert.equal(await orphans(now), 0)
     },
   },
   {

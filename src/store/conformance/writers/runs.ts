@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
 import {
-  acceptOne, alive, begin, commit, finish, gone, ids, queued, row, rowIds, send, start, states, status, unclaimed, wide, windows,
-  type Begun, type StoreWriterCase,
+  acceptOne, alive, begin, commit, finish, gone, ids, queued, rejectsWith, row, rowIds, send, start, states, status, unclaimed, wide,
+  windows, type Begun, type StoreWriterCase,
 } from '../fixture.ts'
 import { answerOr, rounds } from './race.ts'
 
@@ -43,6 +43,26 @@ export const runWriterCases: StoreWriterCase[] = [
       assert.deepEqual([won.fence.epoch, won.takenOver], [run.fence.epoch + 1, true])
       const again = await begin(won.fence.owner === 'p1' ? one : two, won.fence)
       assert.deepEqual([again.resumed, again.run.runId, again.run.attempts], [true, 'run-of-a', 2])
+    }),
+  },
+  {
+    name: '[R11.1] [R1.1] [R1.6] a thread that is deleted and created again during a commit rejects the commits of its former run',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const threadId = `thread-${nth}`
+      const run = await start(one, 'a', { threadId })
+      const [, late] = await together(
+        async () => {
+          await two.deleteThread({ threadId })
+          return acceptOne(two, send('b', { threadId, claim: { owner: 'p1' } }))
+        },
+        () => answerOr(commit(one, run, { rows: [row('said', 'assistant')] }), 'fenced'),
+      )
+      assert.ok(late === 'fenced' || late.rows.length === 1)
+      await rejectsWith('fenced', commit(one, run, { rows: [row('later', 'assistant')] }))
+      const thread = await one.getThread({ threadId })
+      assert.ok(thread && thread.epoch > run.fence.epoch + 1)
+      assert.equal(await one.lifeOf(threadId), thread.epoch - 1)
+      assert.deepEqual([await rowIds(one, threadId), await states(two, threadId)], [[], { b: 'pending' }])
     }),
   },
   {

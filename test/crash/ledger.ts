@@ -31,7 +31,10 @@ export function readLedger(database: string): Ledger {
   const db = new DatabaseSync(database, { readOnly: true, timeout: 60_000 })
   try {
     const threads = db.prepare('SELECT key, id, status, epoch, owner FROM heed_threads ORDER BY key').all()
-    const mail = db.prepare('SELECT id, ord, kind, route, state, run_id AS runId, step FROM heed_mailbox WHERE thread = ? ORDER BY ord')
+    // The mailbox also has the records of decisions, which are no signals.
+    const mail = db.prepare(`
+      SELECT id, ord, kind, route, state, run_id AS runId, step FROM heed_mailbox
+      WHERE thread = ? AND id NOT GLOB 'decision:*' AND id NOT GLOB 'decided:*' ORDER BY ord`)
     const rows = db.prepare('SELECT id, message_id AS messageId, seq, role, run_id AS runId, content FROM heed_messages WHERE thread = ? ORDER BY seq')
     const runs = db.prepare('SELECT run_id AS runId, status, epoch, attempts FROM heed_runs WHERE thread = ? ORDER BY key')
     return {

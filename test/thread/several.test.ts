@@ -99,7 +99,7 @@ describe.each(sharedPlaceKinds())('several agents, $name', ({ make }) => {
     const chunks = await readUntil(watcher.stream, isType('finish'))
     const reported = chunks.filter(isType('tool-output')).map((chunk) => ('payload' in chunk ? (chunk.payload as { output: { type: string } }).output.type : ''))
     expect(reported).toEqual(expect.arrayContaining(['start', 'text-delta', 'finish']))
-    const child = { resourceId: 'user-1', threadId: 'thread-1/c1' }
+    const child = { resourceId: 'user-1', threadId: 'child:thread-1/c1' }
     const { messages } = await (await helper.getMemory()).recall(child)
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
     expect(await helper.activeRun(child)).toBeNull()

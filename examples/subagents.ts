@@ -23,7 +23,7 @@ export async function main(model: ModelConfig = script()) {
   }
   const { text, toolCalls } = await stream.result
   const memory = await researcher.getMemory()
-  const { messages } = await memory.recall({ threadId: `article-1/${toolCalls[0]?.toolCallId}`, resourceId: 'user-1' })
+  const { messages } = await memory.recall({ threadId: `child:article-1/${toolCalls[0]?.toolCallId}`, resourceId: 'user-1' })
   await heed.close()
   return { text, aside, remembered: messages.length }
 }

@@ -56,6 +56,34 @@ describe('a process whose store fails', () => {
     expect(JSON.stringify(await (await agent.getMemory()).recall(thread))).not.toContain('interrupted')
   })
 
+  it('[R1.8] holds back a limited number of chunks while the store does not confirm the lease, then continues from what is stored', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const [hold, heartbeat] = [gate(), gate()]
+    const long = { text: ['I ', ...Array.from({ length: 9_000 }, () => 'x')], gate: { parts: 2, until: hold.promise }, hang: true }
+    const model = scriptedModel([long, 'I go on.'])
+    const agent = new Agent({ id: 'a', model })
+    const heed = openHeed({ agent }, store, { clock })
+    await heed.start()
+    const watched = collect(await agent.subscribeToThread(thread))
+    const deltas = () => types(watched.chunks).filter((type) => type === 'text-delta')
+    await agent.sendMessage('Ten files.', thread).outcome
+    await soon(() => deltas().length).toBe(1)
+    on('heartbeat', () => heartbeat.promise)
+    await clock.advance(11_000)
+    hold.open()
+    // The model hangs after its text: the run is left by the limit alone.
+    on('heartbeat')
+    heartbeat.open()
+    await soon(async () => {
+      await clock.advance(1_000)
+      return types(watched.chunks).includes('finish')
+    }).toBe(true)
+    expect(model.callCount).toBe(2)
+    expect(deltas().length).toBeLessThan(9_000)
+    await idle(agent, thread)
+  })
+
   it('[R5.7] waits longer after each failure, does not count it as an attempt, and goes on when the store works', async () => {
     const clock = virtualClock()
     const { store, on } = faulty(new InMemoryStore({ clock }))

@@ -1,27 +1,13 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { JSONValue } from '../../base/json.ts'
 import type { CallDecision, Decided, RunRow, Scope } from '../../store/contract/threads.ts'
 import { errorRowId } from '../runtime/run-rows.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** A decision about a suspended call, addressed by its thread or by its run. */
-export interface Decision {
-  /** Repeated decisions with one id are one decision. */
-  id?: string
+export interface Decision extends CallDecision {
   threadId?: string
   resourceId?: string
-  runId?: string
-  step?: number
-  toolCallId?: string
-  /** The id of the request. */
-  approvalId?: string
-  digest?: string
-  approved?: boolean
-  reason?: string
-  resumeData?: JSONValue
-  /** Names the decider. */
-  by?: string
 }
 
 /** Stores the decision. The run continues here when no other call is undecided and its agent is registered here. */

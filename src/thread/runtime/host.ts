@@ -12,7 +12,7 @@ import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
-import { whileFull } from './process-lease.ts'
+import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import { continuationOf, errorJSON, errorRow, errorRowId, parked, refusalError, tracedRun } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
@@ -372,11 +372,11 @@ export class ThreadHost implements RunHost {
     for (const caller of this.#callers) caller.emit(chunk)
   }
 
-  /** Publishes the chunk when the store has confirmed the lease, or a commit has. */
+  /** Publishes the chunk when the store has confirmed the lease, or a commit has. With too many of them the thread is claimed again. */
   #holdBack(chunk: Chunk): void {
     this.#unconfirmed ??= []
-    this.#unconfirmed.push(chunk)
-    if (this.#unconfirmed.length === 1) void this.#runtime.lease.beat()
+    if (this.#unconfirmed.length === maxUnconfirmed) return this.loseLease(new HeedError('store_failed', 'The store does not answer.'))
+    if (this.#unconfirmed.push(chunk) === 1) void this.#runtime.lease.beat()
   }
 
   /** A process that was paused after it stored the start of the tool must not execute it beside the next owner. */

@@ -10,6 +10,9 @@ const permanent: ReadonlySet<string> = new Set(['store_gone', 'store_corrupt', '
 const fullMs = 30_000
 const longestPauseMs = 1_000
 
+/** How many chunks a host holds back while the store does not confirm its lease. */
+export const maxUnconfirmed = 8_192
+
 /** Repeats a write while the store has no space for it. Nothing of it is stored then, so the model need not be called again. */
 export async function whileFull<T>({ clock }: ThreadRuntime, write: () => Promise<T>): Promise<T> {
   const since = clock.now()

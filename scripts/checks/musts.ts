@@ -56,9 +56,9 @@ function whyUnproved({ skipped, failed }: TestResults, id: string): string {
   return reasons.length === 0 ? `${resultsPath} has no test that cites it.` : `no test passed in this run; ${reasons.join('; ')}`
 }
 
-/** Tests, and the suites that the tests of every store or bus run. */
+/** Tests, campaigns, and the suites that the tests of every store or bus run. */
 function holdsTests(path: string): boolean {
-  return path.endsWith('.test.ts') || path.includes('/conformance/')
+  return path.endsWith('.test.ts') || path.endsWith('.campaign.ts') || path.includes('/conformance/')
 }
 
 /** Ids by the line that defines them. A definition runs to the next one or to an empty line. */

@@ -4,6 +4,9 @@ import { join, relative, resolve } from 'node:path'
 /** Where a test run in CI writes its results (`vitest.config.ts`). */
 export const resultsPath = '.ci/vitest.json'
 
+/** The same for the campaigns (`vitest.campaigns.config.ts`). */
+const campaignsPath = '.ci/campaigns.json'
+
 /** How the title of a test cites a MUST. */
 export const citation = /\[([A-Z]+\d+(?:\.\d+)?)\]/g
 
@@ -22,10 +25,11 @@ interface VitestReport {
 
 /** The results of the last test run at `root`; undefined when there is none. */
 export function readResults(root: string): TestResults | undefined {
-  const path = join(root, resultsPath)
-  if (!existsSync(path)) return undefined
+  if (!existsSync(join(root, resultsPath))) return undefined
   const results: TestResults = { passed: new Set(), skipped: new Map(), failed: new Map(), skippedTests: 0 }
-  for (const file of (JSON.parse(readFileSync(path, 'utf8')) as VitestReport).testResults) {
+  const reports = [resultsPath, campaignsPath].map((path) => join(root, path)).filter((path) => existsSync(path))
+  const files = reports.flatMap((path) => (JSON.parse(readFileSync(path, 'utf8')) as VitestReport).testResults)
+  for (const file of files) {
     for (const { fullName, status } of file.assertionResults) {
       const ids = new Set(Array.from(fullName.matchAll(citation), ([, id]) => id ?? ''))
       if (ids.size === 0) continue

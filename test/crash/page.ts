@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { CampaignState } from './campaign.ts'
-import type { RoundFacts, RoundResult } from './round.ts'
+import type { KindResult } from './kind.ts'
 import type { TakeoverCost } from './takeover-cost.ts'
 
 /** Puts the result of a whole run into its place on the page. */
@@ -18,31 +18,31 @@ export function putOnPage(path: string, command: string, result: string): void {
   writeFileSync(path, `${before}${begin}\n\n${result}\n${end}${after}`)
 }
 
-function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
-  const kills = sum(rounds.flatMap((round) => Object.values(round.kills)))
-  const facts = (name: keyof RoundFacts) => number(sum(rounds.map((round) => round.facts[name])))
+function resultOf({ seed, rounds, seconds }: CampaignState, cost: TakeoverCost): string {
   const broken = rounds.flatMap(({ violations }) => violations)
-  return `\`npm run test:crash -- --seed ${seed}\`: ${rounds.length} databases with 1 to 4 processes at once (seeds ${rounds[0]?.seed} to ${rounds.at(-1)?.seed}).
+  const all = sum(rounds.flatMap(({ faults }) => Object.values(faults)))
+  const parts = [...new Set(rounds.map(({ kind }) => kind))].map((kind) => tableOf(kind, rounds.filter((round) => round.kind === kind)))
+  return `\`npm run test:crash -- --seed ${seed}\`: ${rounds.length} rounds in ${number(Math.round(seconds / 60))} minutes, **${number(all)} faults,
+${broken.length} broken guarantees**.
 
-| | |
-|---|---|
-| SIGKILLs | ${number(kills)} |
-| SIGSTOPs beyond the lease, continued | ${number(sum(rounds.map(({ stops }) => stops)))} |
-| processes that closed and handed over | ${number(sum(rounds.map(({ retired }) => retired)))} |
-| sends, including repeated ones | ${facts('sent')} |
-| of those confirmed by \`stored\` | ${facts('stored')} |
-| model calls | ${facts('steps')} |
-| tool effects | ${facts('effects')} |
-| threads taken over or woken by a sweep | ${facts('takeovers')} |
-| calls that the model read as interrupted or cut | ${facts('interrupted')} |
-| runs parked | ${facts('parked')} |
-| chunks and snapshots received by subscribers | ${facts('seen')}, ${facts('snapshots')} |
-| **broken guarantees** | **${broken.length}** |
-| kill points | ${points(rounds)} |
+${parts.join('\n\n')}
 
 ${costOf(cost)}
-\`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures only this.
+\`npm run test:crash -- --faults 0 --minutes 0 --no-page\` measures only this.
 ${broken.length === 0 ? '' : `\n${broken.slice(0, 20).map(({ promise, what }) => `- ${promise}: ${what}`).join('\n')}\n`}`
+}
+
+function tableOf(kind: string, rounds: readonly KindResult[]): string {
+  const counted = (name: 'faults' | 'facts') => {
+    const counts: Record<string, number> = {}
+    for (const round of rounds) for (const [key, count] of Object.entries(round[name])) counts[key] = (counts[key] ?? 0) + count
+    return Object.entries(counts).toSorted(([, a], [, b]) => b - a).map(([key, count]) => `${key} ${number(count)}`).join(', ')
+  }
+  return `| rounds of kind \`${kind}\` | ${rounds.length} |
+|---|---|
+| faults | ${counted('faults')} |
+| work | ${counted('facts')} |
+| broken guarantees | ${rounds.flatMap(({ violations }) => violations).length} |`
 }
 
 /** What a takeover costs, in a sentence or two. */
@@ -51,12 +51,6 @@ export function costOf({ firstChunkMs, transactions, startMs }: TakeoverCost): s
   return `Cost of a takeover, without the wait for the lease: ${Math.round(firstChunkMs)} ms from opening the file to the first chunk, in
 ${number(sum(Object.values(transactions)))} write transactions (${writes}). Opening the file and the first sweep take ${startMs.alone.toFixed(1)} ms on an empty
 file and ${startMs.among.toFixed(1)} ms among 10,000 idle threads. The times depend on the machine; the counts do not.`
-}
-
-function points(rounds: readonly RoundResult[]): string {
-  const counts: Record<string, number> = {}
-  for (const { kills } of rounds) for (const [point, count] of Object.entries(kills)) counts[point] = (counts[point] ?? 0) + count
-  return Object.entries(counts).toSorted(([, a], [, b]) => b - a).map(([point, count]) => `${point} ${count}`).join(', ')
 }
 
 function sum(values: readonly number[]): number {

@@ -10,10 +10,13 @@ export interface Fault {
   changes: ReadonlyArray<readonly [text: string, instead: string]>
 }
 
-/** Makes one file of the child and everything it needs: it starts several times as fast, and is started very often. */
-export async function buildProgram(folder: string, fault?: Fault): Promise<string> {
+/**
+ * Bundles the program of a process and everything it needs: it starts several times as fast, and is started very often.
+ * `entry` is relative to this folder.
+ */
+export async function buildProgram(folder: string, fault?: Fault, entry = 'child.ts'): Promise<string> {
   const build = await rolldown({
-    input: { child: join(here, 'child.ts'), 'checkpoint-worker': join(source, 'store/sqlite/checkpoint-worker.ts') },
+    input: { child: join(here, entry), 'checkpoint-worker': join(source, 'store/sqlite/checkpoint-worker.ts') },
     platform: 'node',
     external: [/^node:/, /^@ai-sdk\//],
     logLevel: 'silent',

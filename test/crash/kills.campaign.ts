@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { kinds } from './kinds.ts'
 import { buildProgram } from './program.ts'
 import { Round } from './round.ts'
 
-// The short form of `npm run test:crash`: the same processes, deaths and checks, with fixed seeds.
+// The short form of `npm run test:crash`: the same processes, faults and checks, with fixed seeds.
 describe('processes that are killed and stopped under load', () => {
   let folder = ''
   let program = ''
@@ -25,4 +26,18 @@ describe('processes that are killed and stopped under load', () => {
     expect(Object.values(result.kills).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(plan.kills)
     expect(result.facts.stored).toBeGreaterThan(plan.kills)
   })
+})
+
+const others = kinds.filter(({ name }) => name !== 'load')
+
+describe.each(others)('$name', (kind) => {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-crash-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it.each([1, 2, 3])('keeps every promise under its faults: seed %i', async (seed) => {
+    const program = await buildProgram(folder, undefined, kind.entry)
+    const { violations, faults } = await kind.run({ program, folder: join(folder, `${seed}`), seed })
+    expect(violations).toEqual([])
+    expect(Object.values(faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)
+  }, 240_000)
 })

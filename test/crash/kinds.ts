@@ -1,0 +1,5 @@
+import type { Kind } from './kind.ts'
+import { load } from './load-kind.ts'
+
+/** All kinds of rounds, in the order in which a campaign runs them. */
+export const kinds: readonly Kind[] = [load]

@@ -10,11 +10,12 @@ import { failedResult, type RunResult } from '../../run/output/run-result.ts'
 import { toolCallOf, toolResultOf } from '../../run/step/step-result.ts'
 import type { RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
+import { abortThread } from '../control/abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { unlessMissing } from '../send/queue.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import { committedChunks, compareCursors, finalChunks, parseCursor } from '../watch/retained-chunks.ts'
-import { abortThread, subscribe, type AgentThreadSubscription } from '../watch/subscription.ts'
+import { subscribe, type AgentThreadSubscription } from '../watch/subscription.ts'
 
 /** How often the store is read for a run without a host here. */
 const recheckMs = 1_000

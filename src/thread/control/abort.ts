@@ -73,6 +73,44 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
   )
 }
 
+/**
+ * Aborts the active run of a thread. True when this process knows the run; otherwise the store is read, and the run found there is aborted
+ * in the background. A run that begins later is not aborted. `abortRun` returns the result.
+ */
+export function abortThread(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): boolean {
+  const { clearPendingSignals = false, expectedRunId } = options
+  const live = runtime.liveOf(scope.threadId)
+  if (live?.belongsToOther(scope.resourceId)) throw forbidden(scope.threadId)
+  const host = runtime.hostOf(scope.threadId)
+  if (host?.hasWork) {
+    if (expectedRunId !== undefined && host.runId !== expectedRunId) return false
+    return host.abort({
+      reason: new HeedError('aborted', 'The run was aborted.'),
+      clearPending: clearPendingSignals,
+      resourceId: scope.resourceId,
+      runId: expectedRunId,
+    })
+  }
+  const known = live?.runId
+  if (known !== undefined && expectedRunId !== undefined && expectedRunId !== known) return false
+  const expected = expectedRunId ?? known
+  abortRun(runtime, scope, { clearPendingSignals, ...(expected === undefined ? {} : { expectedRunId: expected }) }).catch(
+    (error: unknown) => {
+      if (isHeedError(error) && (error.code === 'thread_forbidden' || error.code === 'closed')) return
+      if (!runtime.closing) runtime.logger.error('a run could not be aborted', { threadId: scope.threadId, error: String(error) })
+    },
+  )
+  return known !== undefined
+}
+
+function forbidden(threadId: string): HeedError {
+  return new HeedError(
+    'thread_forbidden',
+    `Thread ${threadId} belongs to another resource. Use a thread of this resource, or another id.`,
+    { details: { threadId } },
+  )
+}
+
 /** Whether the commit that ended the run stored it as aborted. */
 async function wasAborted(runtime: ThreadRuntime, scope: Scope, runId: string): Promise<boolean> {
   return (await runtime.store.getRun(scope, runId))?.status === 'aborted'

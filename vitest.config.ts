@@ -8,8 +8,14 @@ import { entriesOf } from './scripts/checks/entries.ts'
 const root = import.meta.dirname
 const alias = entriesOf(root).map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: join(root, source) }))
 
-/** Files that replace a module with `vi.mock`: a module that an earlier file of the same worker loaded is not replaced. */
-const mocking = ['src/run/loop/loop.test.ts']
+/**
+ * Files that replace a module with `vi.mock`, which does not replace what an earlier file of the same worker loaded, or that count the calls
+ * of a class, which the other files of a worker call too.
+ */
+const mocking = [
+  'src/run/loop/loop.test.ts', 'src/store/sql/plans.test.ts', 'src/store/sql/recent-rows.test.ts', 'src/store/sql/recent-threads.test.ts',
+  'test/cluster/alone.test.ts',
+]
 
 /** The tests open thousands of databases: in memory where the machine has a file system for it, so that none waits for a disk. */
 const folder = join(hasRoom('/dev/shm') ? '/dev/shm' : tmpdir(), `heed-tests-${process.pid}`)

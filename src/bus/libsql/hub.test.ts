@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../base/clock.ts'
 import type { BusMessage } from '../message.ts'
-import { Hub } from './hub.ts'
+import { handshakeMs, Hub } from './hub.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'heed-hub-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -80,6 +81,8 @@ describe('a hub beside a file', () => {
     await a.hub.ready('', 'a')
     a.received.length = 0
     let isReady = false
+    const { after } = systemClock
+    const timers = vi.spyOn(systemClock, 'after').mockImplementation((ms, run, options) => (ms === handshakeMs ? { cancel() {} } : after(ms, run, options)))
     const ready = b.hub.ready('', 'b').then(() => (isReady = true))
     b.hub.send('', 'b', { kind: 'hello' }, undefined)
     await expect.poll(() => a.received, { interval: 1 }).toEqual([{ kind: 'hello' }])
@@ -88,6 +91,7 @@ describe('a hub beside a file', () => {
     await ready
     expect(b.received).toEqual([{ kind: 'watch', threadIds: ['t'] }])
     // No process answers this time.
+    timers.mockRestore()
     await b.hub.ready('', 'b')
   })
 

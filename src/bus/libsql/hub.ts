@@ -345,7 +345,7 @@ function isDamaged(error: unknown): boolean {
  * How long a new connection waits for answers: a process that is suspended, or died a moment ago, never answers. Runs wait for it, so the
  * timer keeps the process alive.
  */
-const timeoutMs = 50
+export const handshakeMs = 50
 
 /** Waits until each process that was connected before has answered a new connection; by then the connection knows what they watch. */
 export class Handshake {
@@ -355,7 +355,7 @@ export class Handshake {
 
   constructor(processes: Iterable<string>) {
     this.#missing = new Set(processes)
-    this.#timer = systemClock.after(timeoutMs, () => this.end())
+    this.#timer = systemClock.after(handshakeMs, () => this.end())
     if (this.#missing.size === 0) this.end()
   }
 

@@ -124,4 +124,23 @@ describe.each(sharedPlaceKinds())('a request for a decision, $name', ({ make }) 
     })
     expect(ran).toEqual([])
   })
+
+  it.each(['above', 'below', 'both'] as const)('[R9.7] [R6.10] on two threads is decided once, first %s, and each thread tells what was decided', async (where) => {
+    const { clerk, buyer, ran } = office()
+    openHeed({ clerk, buyer }, make().store())
+    const { first: { request } } = await asked(clerk)
+    const child = { threadId: (await buyer.listSuspendedRuns()).runs[0]?.threadId ?? '', resourceId: 'user-1' }
+    const decisions = {
+      above: () => clerk.sendToolApproval({ ...thread, approvalId: request.id, approved: true, by: 'ann' }),
+      below: () => buyer.sendToolApproval({ ...child, approvalId: request.id, approved: false, by: 'bob' }),
+    }
+    const first = where === 'both' ? await Promise.allSettled([decisions.above(), decisions.below()]) : await Promise.allSettled([decisions[where]()])
+    const [made, ...more] = first.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.decided] : []))
+    expect([made, more]).toEqual([{ approvalId: request.id, approved: made?.by === 'ann', by: expect.any(String) as string, at: expect.any(Date) as Date }, []])
+    for (const again of [decisions.above, decisions.below]) {
+      await expect(again()).rejects.toMatchObject({ code: 'run_not_suspended', details: { decided: { ...made, at: made?.at.toISOString() } } })
+    }
+    await expect.poll(async () => (await clerk.listSuspendedRuns()).runs[0]?.toolCalls[0]?.request?.args).toEqual({ amount: 1_000 })
+    expect(ran).toEqual(made?.by === 'ann' ? [1] : [])
+  })
 })

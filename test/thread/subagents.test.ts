@@ -239,6 +239,24 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     expect(await buyer.listSuspendedRuns()).toEqual({ runs: [] })
   })
 
+  it('[R9.3] is aborted while it continues and the calling run waits for another decision', async () => {
+    const signed = createTool({ id: 'sign', requireApproval: true, execute: () => 'signed' })
+    const buyerModel = scriptedModel([{ toolCalls: [pay()] }, { text: 'Well', hang: true }])
+    const buyer = new Agent({ id: 'buyer', model: buyerModel, tools: { pay: createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' }) } })
+    const clerk = new Agent({
+      id: 'clerk', model: scriptedModel([{ toolCalls: [ask, { toolName: 'sign', toolCallId: 'sign', input: {} }] }]), agents: { buyer }, tools: { sign: signed },
+    })
+    openHeed({ clerk, buyer }, make().store())
+    clerk.sendMessage('A hat, please.', thread)
+    await soon(async () => (await clerk.listSuspendedRuns()).runs[0]?.toolCalls.length).toBe(2)
+    await clerk.sendToolApproval({ ...thread, toolCallId: 'ask', approved: true })
+    await soon(() => buyerModel.callCount).toBe(2)
+    expect((await clerk.activeRun(thread))?.status).toBe('suspended')
+    expect(await clerk.abortRun(thread)).toMatchObject({ aborted: true })
+    await idle(buyer, child)
+    expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+  })
+
   it('counts its token usage', async () => {
     const usage = { inputTokens: 10, outputTokens: 5 }
     const buyer = new Agent({ id: 'buyer', model: scriptedModel([{ text: 'Ok.', usage }]) })

@@ -212,6 +212,8 @@ export interface Decided {
   fence?: Fence
   /** Parent threads whose runs continue by this decision: a process that runs their agents should claim them. */
   parents: string[]
+  /** Child threads whose runs continue by this decision. The run that called their agents claims them, once it continues. */
+  children: string[]
 }
 
 export interface SuspendedEnd {

@@ -1,6 +1,7 @@
 import type { MessagePart } from '../../message/message.ts'
 import { childThreadId } from '../contract/thread.ts'
-import type { ChildCall, SuspendedCall } from '../contract/threads.ts'
+import type { CallDecision, ChildCall, MadeDecision, SuspendedCall } from '../contract/threads.ts'
+import { madeAbout, recordMade } from './decision-records.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { releaseLease, transitionThread } from './lease.ts'
 import { cancelMail } from './mailbox.ts'
@@ -34,23 +35,71 @@ export function suspendedRun(tables: ThreadTables, thread: ThreadRecord, runId?:
 }
 
 /**
- * Marks the calls as decided whose child call is suspended no longer. A child thread that this store does not have counts as suspended.
+ * Marks the calls as decided whose child call is suspended no longer, and keeps what was decided. A child thread that this store does not
+ * have counts as suspended. The caller puts the thread.
  *
  * The parent checks the child when it suspends, and the child resumes the parent when it is decided (`resumeParents`), each in its own
  * transaction. So a parent never waits for a child that has continued.
  */
-export function withChildDecisions(tables: ThreadTables, calls: readonly SuspendedCall[]): SuspendedCall[] {
-  return calls.map((call) => (call.child && !isSuspended(tables, call.child) ? { ...call, decision: {} } : call))
+export function withChildDecisions(
+  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, calls: readonly SuspendedCall[],
+): SuspendedCall[] {
+  return calls.map((call) => {
+    const child = call.child && tables.thread(call.child.threadId)
+    if (!call.child || !child || suspendedCall(tables, call.child)) return call
+    const { approvalId } = call.child
+    const made = approvalId !== undefined && child.resourceId === thread.resourceId ? madeAbout(tables, child, approvalId) : undefined
+    if (made) recordMade(tables, thread, run, made)
+    return { ...call, decision: {} }
+  })
 }
 
-function isSuspended(tables: ThreadTables, { threadId, runId, step, toolCallId, approvalId }: ChildCall): boolean {
+interface SuspendedChild {
+  thread: ThreadRecord
+  run: RunRecord
+  calls: SuspendedCall[]
+  call: SuspendedCall
+}
+
+/** The undecided call of a child thread, if this store has it. */
+function suspendedCall(
+  tables: ThreadTables, { threadId, runId, step, toolCallId, approvalId }: ChildCall,
+): SuspendedChild | undefined {
   const thread = tables.thread(threadId)
-  if (!thread) return true
-  const run = suspendedRun(tables, thread, runId)
-  if (run?.step !== step) return false
-  return (JSON.parse(run.suspended) as SuspendedCall[]).some(
-    (call) => !call.decision && call.toolCallId === toolCallId && (approvalId === undefined || call.request?.id === approvalId),
-  )
+  const run = thread && suspendedRun(tables, thread, runId)
+  if (!thread || run?.step !== step) return undefined
+  const calls = JSON.parse(run.suspended) as SuspendedCall[]
+  const call = calls.find((other) => {
+    return !other.decision && other.toolCallId === toolCallId && (approvalId === undefined || other.request?.id === approvalId)
+  })
+  return call && { thread, run, calls, call }
+}
+
+/**
+ * Decides a call, which the caller stores. Where it stands for a call of a child thread, that call is decided in its place, and the calls
+ * below that one: so of two decisions about one request, on different threads, one is made. A child thread that this store does not have
+ * is decided by the run that called it. Returns the ids of the child threads whose runs continue.
+ */
+export function decideChild(
+  tables: ThreadTables, thread: ThreadRecord, call: SuspendedCall, decision: CallDecision, made: MadeDecision,
+): string[] {
+  const below = call.child && suspendedCall(tables, call.child)
+  if (!below || below.thread.resourceId !== thread.resourceId) {
+    call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
+    return []
+  }
+  call.decision = {}
+  const { run, calls } = below
+  const continued = decideChild(tables, below.thread, below.call, decision, made)
+  run.suspended = JSON.stringify(calls)
+  recordMade(tables, below.thread, run, made)
+  if (calls.every((other) => other.decision)) {
+    resumeRun(tables, below.thread, run)
+    return [below.thread.id, ...continued]
+  }
+  tables.putThread(below.thread)
+  tables.putRun(below.thread, run)
+  return continued
 }
 
 /** Continues a run whose calls are all decided. Without an owner, the thread is due for any process that runs its agent. */
@@ -67,10 +116,12 @@ export function resumeRun(tables: ThreadTables, thread: ThreadRecord, run: RunRe
 }
 
 /**
- * Marks the calls of parent threads as decided that stand for this call, or without `toolCallId` for any call of the run. Returns the ids
- * of the threads whose runs continue.
+ * Marks the calls of parent threads as decided that stand for this call, or without `toolCallId` for any call of the run. `made`: what was
+ * decided about it. Returns the ids of the threads whose runs continue.
  */
-export function resumeParents(tables: ThreadTables, thread: ThreadRecord, child: { runId: string; toolCallId?: string }): string[] {
+export function resumeParents(
+  tables: ThreadTables, thread: ThreadRecord, child: { runId: string; toolCallId?: string }, made?: MadeDecision,
+): string[] {
   const parent = thread.parentId === null ? undefined : tables.thread(thread.parentId)
   const run = parent?.resourceId === thread.resourceId ? suspendedRun(tables, parent) : undefined
   if (!parent || !run) return []
@@ -79,13 +130,15 @@ export function resumeParents(tables: ThreadTables, thread: ThreadRecord, child:
   if (!call) return []
   call.decision = {}
   run.suspended = JSON.stringify(calls)
+  if (made) recordMade(tables, parent, run, made)
   const above = { runId: run.runId, toolCallId: call.toolCallId }
   if (calls.some((other) => !other.decision)) {
+    tables.putThread(parent)
     tables.putRun(parent, run)
-    return resumeParents(tables, parent, above)
+    return resumeParents(tables, parent, above, made)
   }
   resumeRun(tables, parent, run)
-  return [parent.id, ...resumeParents(tables, parent, above)]
+  return [parent.id, ...resumeParents(tables, parent, above, made)]
 }
 
 function standsFor(call: ChildCall | undefined, threadId: string, { runId, toolCallId }: { runId: string; toolCallId?: string }): boolean {

@@ -163,7 +163,7 @@ function suspend(
 ): Pick<StepCommitted, 'ended' | 'more'> {
   const asked = new Set((JSON.parse(run.suspended) as SuspendedCall[]).map(({ toolCallId }) => toolCallId))
   const waiting = end.calls.map((call): SuspendedCall => (asked.has(call.toolCallId) ? { ...call, again: true } : call))
-  const calls = withChildDecisions(tables, waiting)
+  const calls = withChildDecisions(tables, thread, run, waiting)
   run.suspended = JSON.stringify(calls)
   run.suspendedAt = now
   if (calls.every((call) => call.decision)) {

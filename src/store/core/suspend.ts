@@ -1,9 +1,9 @@
 import { HeedError } from '../../base/errors.ts'
-import { orderedJSON } from '../../base/json.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { CallDecision, Decided, MadeDecision, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
-import { resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
+import { decideChild, resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
+import { earlierDecision, earlierMade, madeDecision, recordDecision } from './decision-records.ts'
 import { grantLease, releaseLease, scopedThread } from './lease.ts'
 import { finishTaken, pendingAfterRun } from './mailbox.ts'
 import { appendToRun, mergeTail } from './messages.ts'
@@ -23,10 +23,10 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   const calls = JSON.parse(run.suspended) as SuspendedCall[]
   const call = undecidedCall(tables, thread, calls, decision)
   checkDecision(call, decision)
-  call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
-  run.suspended = JSON.stringify(calls)
   const made = madeDecision(tables, call, decision)
-  const decided: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, made, parents: [] }
+  const children = decideChild(tables, thread, call, decision, made)
+  run.suspended = JSON.stringify(calls)
+  const decided: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, made, parents: [], children }
   recordDecision(tables, thread, run, decision, decided)
   if (calls.every((other) => other.decision)) {
     if (owner !== undefined) decided.fence = grantLease(thread, 'resume', owner)
@@ -35,80 +35,8 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
     tables.putThread(thread)
     tables.putRun(thread, run)
   }
-  decided.parents = resumeParents(tables, thread, { runId: run.runId, toolCallId: call.toolCallId })
+  decided.parents = resumeParents(tables, thread, { runId: run.runId, toolCallId: call.toolCallId }, made)
   return decided
-}
-
-/**
- * The mailbox id of a decision that has an id. Such decisions are kept in the mailbox for as long as signals that their run took. The
- * prefix lets a signal and a decision have the same key.
- */
-const decisionMailId = (id: string) => `decision:${id}`
-
-/** The mailbox id of the decision about a request: it tells later deciders what was decided. */
-const requestMailId = (approvalId: string) => `decided:${approvalId}`
-
-interface StoredDecision {
-  said?: string
-  toolCallId?: string
-  made?: MadeDecision
-}
-
-function madeDecision(tables: ThreadTables, { request }: SuspendedCall, { approved, reason, by }: CallDecision): MadeDecision {
-  return {
-    ...(request ? { approvalId: request.id } : {}),
-    ...(approved === undefined ? {} : { approved }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(by === undefined ? {} : { by }),
-    at: tables.now(),
-  }
-}
-
-/** The result of an earlier decision with the same id. Throws `idempotency_key_reused` if that decision was different. */
-function earlierDecision(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): Decided | undefined {
-  const mail = decision.id === undefined ? undefined : tables.mail(thread, decisionMailId(decision.id))
-  if (!mail) return undefined
-  const { said, toolCallId, made } = JSON.parse(mail.options ?? '{}') as StoredDecision
-  if (said !== encodeDecision(decision) || toolCallId === undefined || made === undefined || mail.runId === null) {
-    throw new HeedError('idempotency_key_reused', 'This id was used for another decision on this thread. Use a new id for each decision.', {
-      details: { field: 'id' },
-    })
-  }
-  return { runId: mail.runId, toolCallId, agentId: mail.agentId, made, parents: [] }
-}
-
-/** The caller puts the thread. */
-function recordDecision(
-  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, decision: CallDecision, { toolCallId, made }: Decided,
-): void {
-  const stored: StoredDecision = { said: encodeDecision(decision), toolCallId, made }
-  if (decision.id !== undefined) addRecord(tables, thread, run, decisionMailId(decision.id), stored)
-  if (made.approvalId !== undefined) addRecord(tables, thread, run, requestMailId(made.approvalId), { made })
-}
-
-function addRecord(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, id: string, stored: StoredDecision): void {
-  tables.addMail(thread, {
-    ord: thread.nextOrd,
-    id,
-    agentId: run.agentId,
-    route: 'deliver',
-    kind: 'enter',
-    state: 'consumed',
-    runId: run.runId,
-    startRunId: run.runId,
-    step: run.step,
-    rows: '[]',
-    options: JSON.stringify(stored),
-    boundTo: null,
-    reason: null,
-    acceptedAt: tables.now(),
-  })
-  thread.nextOrd += 1
-}
-
-/** Equal for decisions with equal fields. */
-function encodeDecision({ runId, step, toolCallId, approvalId, approved, reason, resumeData }: CallDecision): string {
-  return orderedJSON([runId, step, toolCallId, approvalId, approved, reason, resumeData])
 }
 
 export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean }): SuspendedEnd {
@@ -227,18 +155,4 @@ function describeMade(made: MadeDecision | undefined): string {
   if (!made) return 'It may have been decided already.'
   const what = made.approved === undefined ? 'resumed with data' : made.approved ? 'approved' : 'declined'
   return `It was ${what}${made.by === undefined ? '' : ` by ${made.by}`} at ${new Date(made.at).toISOString()}.`
-}
-
-/** The decision that was made about the request, or about the call in the step that the thread is in. */
-function earlierMade(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): MadeDecision | undefined {
-  const { approvalId, toolCallId, runId } = decision
-  const id = approvalId ?? requestOf(tables, thread, runId ?? thread.runId, toolCallId)
-  const mail = id === undefined ? undefined : tables.mail(thread, requestMailId(id))
-  return mail ? (JSON.parse(mail.options ?? '{}') as StoredDecision).made : undefined
-}
-
-function requestOf(tables: ThreadTables, thread: ThreadRecord, runId: string | null, toolCallId: string | undefined): string | undefined {
-  const run = runId === null || toolCallId === undefined ? undefined : tables.run(thread, runId)
-  const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
-  return calls.find((call) => call.toolCallId === toolCallId && call.decision)?.request?.id
 }

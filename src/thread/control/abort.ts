@@ -217,9 +217,12 @@ async function endSuspended(
     },
   )
   if (!ended) return false
-  // Suspended runs of subagents end with it.
-  for (const { child } of waiting)
-    if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(ignoreMissingThread)
+  // Runs of subagents end with it, also those that continue because they were decided.
+  for (const { child } of waiting) {
+    if (!child) continue
+    const options = { expectedRunId: child.runId, clearPendingSignals: clearPending }
+    await abortRun(runtime, { threadId: child.threadId }, options).catch(ignoreMissingThread)
+  }
   for (const threadId of [...parents, ...(more ? [scope.threadId] : [])])
     if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
   await resolveLocalWaiters(runtime, scope.threadId)

@@ -24,7 +24,9 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
   const decided = await runtime.retryOnce(scope.threadId, () => runtime.store.decide(scope, identified, owner))
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
   else if (owner === undefined) runtime.peers.requestRunner(scope.threadId)
-  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.peers.requestRunner(parent)
+  // A run that continues here follows its children from their first chunk, and claims them then.
+  const due = decided.fence ? decided.parents : [...decided.parents, ...decided.children]
+  for (const threadId of due) if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
   return decided
 }
 

@@ -80,14 +80,40 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.2] a decision on a parent thread does not decide the call of the child',
+    name: '[R9.7] a decision on a parent thread decides the calls below, in the same transaction',
+    async run(harness) {
+      let store = await harness.store()
+      await family(store)
+      const decided = await store.decide({ threadId: 'child:top/x' }, { approved: false, reason: 'no', by: 'ann' }, 'p2')
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.deepEqual([decided.parents, decided.children], [['top'], ['child:top/x/y']])
+      assert.deepEqual(await statuses(store), ['running', 'running', 'running'])
+      const decisions = await Promise.all(['top', 'child:top/x', 'child:top/x/y'].map(async (threadId) => {
+        return (await store.getRun({ threadId }, 'run-of-a'))?.suspended[0]?.decision
+      }))
+      assert.deepEqual(decisions, [{}, {}, { approved: false, reason: 'no' }])
+      await rejectsWith('run_not_suspended', store.decide({ threadId: 'child:top/x/y' }, { toolCallId: 'pay-1', approved: true }, 'p2'))
+    },
+  },
+  {
+    name: '[R9.7] [R6.10] of decisions about one request on three threads at once one is stored, and each thread tells it',
     async run({ store: open }) {
       const store = await open()
-      await family(store)
-      const decided = await store.decide(top, { approved: false, reason: 'no' }, 'p2')
-      assert.deepEqual([decided.parents, await statuses(store)], [[], ['running', 'suspended', 'suspended']])
-      const handed = await store.decide({ threadId: 'child:top/x' }, { runId: 'run-of-a', step: 0, toolCallId: 'y', approved: false }, 'p2')
-      assert.deepEqual([handed.parents, await statuses(store)], [[], ['running', 'running', 'suspended']])
+      const request = { id: 'request-1', path: ['x', 'pay'], toolName: 'pay', args: {}, digest: 'd' }
+      const threads = ['top', 'child:top/x', 'child:top/x/y']
+      const runs = [await start(store, 'a', top), await start(store, 'a', below('child:top/x', 'top')), await start(store, 'a', below('child:top/x/y', 'child:top/x'))]
+      const [first, second, third] = runs as [Begun, Begun, Begun]
+      await suspend(store, third, { ...own, request })
+      await suspend(store, second, { ...standsFor('y', 'child:top/x/y'), request })
+      await suspend(store, first, { ...standsFor('x', 'child:top/x', 'y'), request })
+      const decide = (threadId: string) => store.decide({ threadId }, { approvalId: 'request-1', approved: threadId !== 'top', by: threadId }, 'p2')
+      const answers = await Promise.allSettled(threads.map(decide))
+      const [made, ...more] = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.made] : []))
+      assert.deepEqual([more, await statuses(store)], [[], ['running', 'running', 'running']])
+      for (const threadId of threads) {
+        const told = await decide(threadId).catch((error: { details?: { decided?: object } }) => error.details?.decided)
+        assert.deepEqual(told, { ...made, at: new Date(made?.at ?? 0).toISOString() })
+      }
     },
   },
   {

@@ -1,0 +1,102 @@
+import { HeedError } from '../../base/errors.ts'
+import { orderedJSON } from '../../base/json.ts'
+import type { CallDecision, Decided, MadeDecision, SuspendedCall } from '../contract/threads.ts'
+import type { RunRecord, ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+
+/**
+ * The mailbox id of a decision that has an id. Such decisions are kept in the mailbox for as long as signals that their run took. The
+ * prefix lets a signal and a decision have the same key.
+ */
+const decisionMailId = (id: string) => `decision:${id}`
+
+/** The mailbox id of the decision about a request: it tells later deciders what was decided. */
+const requestMailId = (approvalId: string) => `decided:${approvalId}`
+
+interface StoredDecision {
+  said?: string
+  toolCallId?: string
+  made?: MadeDecision
+}
+
+/** The decision as it is stored, with the time of the store's clock. */
+export function madeDecision(tables: ThreadTables, { request }: SuspendedCall, { approved, reason, by }: CallDecision): MadeDecision {
+  return {
+    ...(request ? { approvalId: request.id } : {}),
+    ...(approved === undefined ? {} : { approved }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(by === undefined ? {} : { by }),
+    at: tables.now(),
+  }
+}
+
+/** The result of an earlier decision with the same id. Throws `idempotency_key_reused` if that decision was different. */
+export function earlierDecision(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): Decided | undefined {
+  const mail = decision.id === undefined ? undefined : tables.mail(thread, decisionMailId(decision.id))
+  if (!mail) return undefined
+  const { said, toolCallId, made } = JSON.parse(mail.options ?? '{}') as StoredDecision
+  if (said !== encodeDecision(decision) || toolCallId === undefined || made === undefined || mail.runId === null) {
+    throw new HeedError('idempotency_key_reused', 'This id was used for another decision on this thread. Use a new id for each decision.', {
+      details: { field: 'id' },
+    })
+  }
+  return { runId: mail.runId, toolCallId, agentId: mail.agentId, made, parents: [], children: [] }
+}
+
+/** Keeps a decision for its repeats and for later deciders. The caller puts the thread. */
+export function recordDecision(
+  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, decision: CallDecision, { toolCallId, made }: Decided,
+): void {
+  const stored: StoredDecision = { said: encodeDecision(decision), toolCallId, made }
+  if (decision.id !== undefined) addRecord(tables, thread, run, decisionMailId(decision.id), stored)
+  recordMade(tables, thread, run, made)
+}
+
+/** Keeps what was decided about a request, for later deciders on this thread. The caller puts the thread. */
+export function recordMade(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, made: MadeDecision): void {
+  if (made.approvalId !== undefined) addRecord(tables, thread, run, requestMailId(made.approvalId), { made })
+}
+
+function addRecord(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, id: string, stored: StoredDecision): void {
+  tables.addMail(thread, {
+    ord: thread.nextOrd,
+    id,
+    agentId: run.agentId,
+    route: 'deliver',
+    kind: 'enter',
+    state: 'consumed',
+    runId: run.runId,
+    startRunId: run.runId,
+    step: run.step,
+    rows: '[]',
+    options: JSON.stringify(stored),
+    boundTo: null,
+    reason: null,
+    acceptedAt: tables.now(),
+  })
+  thread.nextOrd += 1
+}
+
+/** Equal for decisions with equal fields. */
+function encodeDecision({ runId, step, toolCallId, approvalId, approved, reason, resumeData }: CallDecision): string {
+  return orderedJSON([runId, step, toolCallId, approvalId, approved, reason, resumeData])
+}
+
+/** The decision that was made about the request, or about the call in the step that the thread is in. */
+export function earlierMade(tables: ThreadTables, thread: ThreadRecord, decision: CallDecision): MadeDecision | undefined {
+  const { approvalId, toolCallId, runId } = decision
+  const id = approvalId ?? requestOf(tables, thread, runId ?? thread.runId, toolCallId)
+  return id === undefined ? undefined : madeAbout(tables, thread, id)
+}
+
+/** The decision that was made about a request, as this thread keeps it. */
+export function madeAbout(tables: ThreadTables, thread: ThreadRecord, approvalId: string): MadeDecision | undefined {
+  const mail = tables.mail(thread, requestMailId(approvalId))
+  return mail ? (JSON.parse(mail.options ?? '{}') as StoredDecision).made : undefined
+}
+
+function requestOf(tables: ThreadTables, thread: ThreadRecord, runId: string | null, toolCallId: string | undefined): string | undefined {
+  const run = runId === null || toolCallId === undefined ? undefined : tables.run(thread, runId)
+  const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
+  return calls.find((call) => call.toolCallId === toolCallId && call.decision)?.request?.id
+}

@@ -3,16 +3,20 @@ import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { steadyNow } from './journal.ts'
 
-/** One execution of a tool, as the tool itself wrote it down: when it began, and when it had done its work. */
+/** One execution of a tool, as the tool itself wrote it down: when it began, when it suspended itself, and when it had done its work. */
 export interface Effect {
   at: number
-  phase: 'begun' | 'done'
+  phase: 'begun' | 'asked' | 'done'
   by: string
   thread: string
   run: string
   call: string
   tool: string
   idempotent: boolean
+  /** The agent whose tool it is, with what arguments it was called, and with what data it was resumed. */
+  agent?: string
+  args?: unknown
+  data?: unknown
   /** What the database held of the call as it began, read through a connection of its own. Absent when it was done. */
   record?: CallRecord
 }
@@ -25,7 +29,7 @@ export interface CallRecord {
   decided: boolean
 }
 
-type Call = Pick<Effect, 'thread' | 'run' | 'call' | 'tool' | 'idempotent'>
+export type EffectCall = Omit<Effect, 'at' | 'phase' | 'by' | 'record'>
 
 /** What the tools of one process do in the world: lines in a file, on the disk before the tool goes on. */
 export class EffectFile {
@@ -40,11 +44,16 @@ export class EffectFile {
     this.#database = database
   }
 
-  begun(call: Call): void {
+  begun(call: EffectCall): void {
     this.#write({ at: steadyNow(), phase: 'begun', by: this.#by, ...call, record: this.#recordOf(call) })
   }
 
-  done(call: Call): void {
+  /** It suspends itself. */
+  asked(call: EffectCall): void {
+    this.#write({ at: steadyNow(), phase: 'asked', by: this.#by, ...call, record: this.#recordOf(call) })
+  }
+
+  done(call: EffectCall): void {
     this.#write({ at: steadyNow(), phase: 'done', by: this.#by, ...call })
   }
 
@@ -58,7 +67,7 @@ export class EffectFile {
     fsyncSync(this.#file)
   }
 
-  #recordOf({ thread, run, call }: Call): CallRecord {
+  #recordOf({ thread, run, call }: EffectCall): CallRecord {
     this.#reading ??= this.#open()
     const found = this.#reading.run.get(thread, run)
     const started = JSON.parse(String(found?.started ?? '[]')) as string[]

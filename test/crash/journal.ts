@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DecisionNote } from './decisions/notes.ts'
 
 /** How a signal was sent. */
 export type SendKind = 'message' | 'queue' | 'interrupt' | 'signal' | 'persist'
@@ -34,6 +35,7 @@ export type Note =
   /** It was asked to end: sends may be refused from here on, and watchers leave. */
   | { note: 'stopping' }
   | { note: 'closed' }
+  | DecisionNote
 
 export interface SeenChunk {
   cursor: string

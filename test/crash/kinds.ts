@@ -1,5 +1,6 @@
+import { decisions } from './decisions/kind.ts'
 import type { Kind } from './kind.ts'
 import { load } from './load-kind.ts'
 
 /** All kinds of rounds, in the order in which a campaign runs them. */
-export const kinds: readonly Kind[] = [load]
+export const kinds: readonly Kind[] = [load, decisions]

@@ -1,0 +1,113 @@
+import type { KindPlan, KindResult, Mutant } from '../kind.ts'
+import { DecisionRound, wholeRound, type RoundSize } from './round.ts'
+
+const narrow = (size: Partial<RoundSize>) => (plan: KindPlan): Promise<KindResult> => new DecisionRound(plan, { ...wholeRound, ...size }).run()
+
+/** Without processes that end: what the deciders themselves show. */
+const undisturbed = narrow({ ends: 2, sends: 12, losses: 4 })
+const aborted = narrow({ ends: 4, sends: 12, aborts: 4 })
+const overtaken = narrow({ ends: 4, sends: 12, losses: 2 })
+
+export const mutants: Record<string, Mutant> = {
+  'decides by the id of a call what its agent below asks next': {
+    fault: { file: 'store/core/suspend.ts', changes: [['named.length > 1 || (approvalId === undefined && call.again)', 'named.length > 1']] },
+    finds: ['trueAnswers'],
+    run: undisturbed,
+  },
+  'shows the arguments of the call above in a request': {
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['const own = child ? request && { ...request, path: [this.#run.agent.id, ...request.path] } : this.#request()', 'const own = this.#request()']] },
+    finds: ['shownRan', 'trueAnswers', 'oneDecision'],
+    run: undisturbed,
+  },
+  'shows the path of the agent below without those above it': {
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['request && { ...request, path: [this.#run.agent.id, ...request.path] }', 'request']] },
+    finds: ['shownRan'],
+    run: undisturbed,
+  },
+  'accepts any digest': {
+    fault: { file: 'store/core/suspend.ts', changes: [['if (digest !== undefined && call.request && digest !== call.request.digest) {', 'if (digest === \'none\') {']] },
+    finds: ['trueAnswers'],
+    run: undisturbed,
+  },
+  'takes a decided call for begun when its run is continued again': {
+    fault: {
+      file: 'thread/runtime/run-rows.ts',
+      changes: [['const begun = run.started.includes(toolCallId)', 'const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)']],
+    },
+    finds: ['settled'],
+  },
+  'does not store that a decided call has begun': {
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['this.#call.begun ? this.#run.host.beforeTool?.() : this.#begin().then(() => this.#run.host.beforeTool?.())', 'this.#run.host.beforeTool?.()']] },
+    finds: ['begunFirst', 'noEffectTwice'],
+    run: undisturbed,
+  },
+  'begins calls that need approval before they have it': {
+    fault: { file: 'run/tools/tool-calls.ts', changes: [['return !run.options.requireToolApproval && (!resolved || needsNoApproval(resolved.tool))', 'return true']] },
+    finds: ['settled'],
+  },
+  'leaves the ids of a provider as they are': {
+    fault: { file: 'run/step/stream-step.ts', changes: [['recorder.identify(toV4Part(value))', 'toV4Part(value)']] },
+    finds: ['settled', 'wholePrompts'],
+    run: undisturbed,
+  },
+  'puts its own ids of calls into prompts': {
+    fault: {
+      file: 'prompt/from-rows.ts',
+      changes: [
+        ['const { toolCallId, providerCallId = toolCallId, toolName, args } = part.toolInvocation', 'const { toolCallId, toolName, args } = part.toolInvocation\n      const providerCallId = toolCallId'],
+        ['const { toolCallId, providerCallId = toolCallId, toolName } = invocation', 'const { toolCallId, toolName } = invocation\n  const providerCallId = toolCallId'],
+      ],
+    },
+    finds: ['wholePrompts'],
+    run: undisturbed,
+  },
+  'answers `accepted` to a decision whose first attempt was lost, whatever was decided': {
+    fault: {
+      file: 'store/core/suspend.ts',
+      changes: [[
+        'if (!call) throw notSuspended(tables, thread, decision, `no call ${approvalId ?? toolCallId} waits for a decision`)',
+        'if (!call) return calls[0] as SuspendedCall',
+      ], [
+        "throw notSuspended(tables, thread, decision, 'it has no suspended run that the decision matches')",
+        "return { runId: thread.runId ?? '', toolCallId: decision.toolCallId ?? '', agentId: '', made: { ...decision, at: tables.now() }, parents: [], children: [] }",
+      ]],
+    },
+    finds: ['trueAnswers', 'oneDecision'],
+    run: overtaken,
+  },
+  'answers a repeated decision with a new one': {
+    fault: { file: 'store/core/suspend.ts', changes: [['if (earlier) return earlier', 'if (earlier) return { ...earlier, made: { ...earlier.made, at: tables.now() } }']] },
+    finds: ['trueAnswers'],
+    run: overtaken,
+  },
+  'does not tell a later decider what was decided': {
+    fault: { file: 'store/core/suspend.ts', changes: [['const made = earlierMade(tables, thread, decision)', 'const made = undefined']] },
+    finds: ['refusedTruly'],
+    run: undisturbed,
+  },
+  'decides a request on the thread above and on the one below': {
+    fault: { file: 'store/core/child-threads.ts', changes: [['if (!below || below.thread.resourceId !== thread.resourceId) {', 'if (below || !below) {']] },
+    finds: ['oneDecision', 'trueAnswers', 'refusedTruly'],
+    run: undisturbed,
+  },
+  'keeps the decision about a request on one of its threads alone': {
+    fault: { file: 'store/core/child-threads.ts', changes: [['if (made) recordMade(tables, parent, run, made)', ''], ['recordMade(tables, below.thread, run, made)', '']] },
+    finds: ['refusedTruly'],
+    run: undisturbed,
+  },
+  'runs what was declined': {
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['if (decision?.approved === false && !decision.child) return this.#denied(decision.reason)', '']] },
+    finds: ['declinedNeverRan'],
+    run: undisturbed,
+  },
+  'says of a call that waited when its run was aborted that it was stopped': {
+    fault: { file: 'run/tools/tool-calls.ts', changes: [["kind === 'approval' && !child", "kind === ''"], ['execution.hasRun ? failed', 'execution ? failed']] },
+    finds: ['settled'],
+    run: aborted,
+  },
+  'gives the thread of an agent below an id that callers can take': {
+    fault: { file: 'store/contract/thread.ts', changes: [['return `${parent}/${escapeSlashes(toolCallId)}`', 'return `${parentId}/${toolCallId}`']] },
+    finds: ['settled', 'ownThreads'],
+    run: undisturbed,
+  },
+}

@@ -249,7 +249,7 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     openHeed({ clerk, buyer }, make().store())
     clerk.sendMessage('A hat, please.', thread)
     await soon(async () => (await clerk.listSuspendedRuns()).runs[0]?.toolCalls.length).toBe(2)
-    await clerk.sendToolApproval({ ...thread, toolCallId: 'ask', approved: true })
+    await buyer.sendToolApproval({ ...child, approved: true })
     await soon(() => buyerModel.callCount).toBe(2)
     expect((await clerk.activeRun(thread))?.status).toBe('suspended')
     expect(await clerk.abortRun(thread)).toMatchObject({ aborted: true })

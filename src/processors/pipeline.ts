@@ -1,4 +1,4 @@
-import { HeedError } from '../base/errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
 import { isPromise } from '../base/promises.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { ToolInvocation } from '../message/message.ts'
@@ -7,6 +7,7 @@ import type { Chunk } from '../message/chunk.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import { emittedChunk, returnedChunk } from './chunk-results.ts'
+import { FailedInput } from './failed-input.ts'
 import {
   apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs,
 } from './hook-args.ts'
@@ -128,6 +129,15 @@ export class ProcessorPipeline {
       return call.invoke(processInput, inputArgs(run, call, part), apply)
     })
     return called ? called.then(() => changedInput(run, part)) : changedInput(run, part)
+  }
+
+  /** The input as a processor left it that failed with a `FailedInput`; undefined after any other error. */
+  failedInput(run: Run, rows: readonly MessageRow[], error: unknown, outside = false): MessageRow[] | undefined {
+    const failure = isHeedError(error) ? error.cause : undefined
+    if (!(failure instanceof FailedInput)) return undefined
+    const part = new HookMessages(run, rows, 'input', outside ? rows : undefined)
+    part.apply(part.messages, [...failure.messages])
+    return part.changed
   }
 
   /** The options of this step's model call that processors changed. Adds the states of their lanes. */

@@ -27,10 +27,16 @@ export interface MemoryTarget {
 export interface MemoryOptions {
   /** The prompt always has the last N user and assistant messages; `false`: none. Defaults to 10. */
   lastMessages?: number | false
-  /** Exact bounds of the window: it grows to `high` messages and is then cut to `low`. */
+  /**
+   * Exact bounds of the window: it grows to `high` messages and is then cut to `low`. With equal bounds it has exactly so many messages
+   * before the input, and one more where it would begin with an answer.
+   */
   window?: { low: number; high: number }
   workingMemory?: WorkingMemoryOptions
-  /** Earlier messages that match the input are added to the end of the prompt. On unless `false`. */
+  /**
+   * Earlier messages that match the input are added to the end of the prompt: of all threads of the resource, unless `scope` is `thread`.
+   * On unless `false`.
+   */
   semanticRecall?: boolean | SemanticRecallOptions
   /** Working memory is part of the prompt and can't be changed. Messages are still stored. Defaults to false. */
   readOnly?: boolean
@@ -54,14 +60,22 @@ export interface SemanticRecallOptions {
   topK?: number
   /** How many neighbouring messages are added to each. Defaults to 1. */
   messageRange?: number | { before: number; after: number }
-  /** Search all threads of the resource, or the thread alone. Defaults to `resource`. */
+  /**
+   * Search all threads of the resource, or the thread alone. Defaults to `resource`: what a user wrote in one thread can be recalled in all
+   * threads of the same `resourceId`.
+   */
   scope?: 'resource' | 'thread'
   /** The lowest score, between 0 and 1, that a recalled message may have. Defaults to 0.15. */
   threshold?: number
   /** Only messages that match: by `thread_id`, `role`, `created_at`, and the metadata of their thread. */
   filter?: Record<string, unknown>
-  /** About how many tokens of recalled messages enter the prompt at most. Defaults to 2,000. */
+  /** About how many tokens one recall block has at most. Defaults to a third of what `maxWindowTokens` leaves. */
   maxTokens?: number
+  /**
+   * About how many tokens all recall blocks of a window have together at most. Blocks leave the prompt when the window is cut. Defaults to
+   * 1,500, or to `maxTokens` where that is more.
+   */
+  maxWindowTokens?: number
   /** How vectors are indexed. The built-in index supports one kind and rejects the options of others. */
   indexConfig?: VectorIndexConfig
 }

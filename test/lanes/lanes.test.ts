@@ -116,7 +116,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     await agent.generate('One.', { memory })
     await agent.generate('Two.', { memory })
     const repeated = '<state>Open: a.ts.</state><state>Now: b.ts.</state>'
-    expect(texts(model.calls[1]?.prompt ?? [])).toEqual(['user: Two.', `user: ${repeated}`])
+    expect(texts(model.calls[1]?.prompt ?? [])).toEqual(['user: One.', 'assistant: seen', 'user: Two.', `user: ${repeated}`])
     const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
     expect(JSON.stringify(messages).match(/Open: a\.ts/g)).toHaveLength(1)
     expect(await agent.listLanes(thread)).toMatchObject([{ version: 2 }])

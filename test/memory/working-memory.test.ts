@@ -55,6 +55,18 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(await memory.getWorkingMemory({ resourceId: 'user-7' })).toBe('The PIN is 1234.')
   })
 
+  it('[M2.15] is changed by a call without the wrapper, or with JSON text, that can only mean one thing', async () => {
+    const call = (input: object) => ({ toolCalls: [{ toolName: 'updateWorkingMemory', input }] })
+    const script = [call({ name: 'Sam' }), call({ memory: '{"city":"Oslo"}' }), call({ memory: { prefs: { tone: 'dry' } } }), call({ planet: 'Mars' }), call({ memory: '["x"]' }), 'Done.']
+    const { agent, model, memory } = await desk(make(), script, { workingMemory: { enabled: true, schema: profile } })
+    await agent.generate('Hi', ask)
+    expect(await memory.getWorkingMemory(target)).toEqual({ name: 'Sam', city: 'Oslo', prefs: { tone: 'dry' } })
+    const results = toolResults(model.calls.at(-1)?.prompt ?? [])
+    expect(results.map((result) => /success/.test(result))).toEqual([true, true, true, false, false])
+    const { definitions } = { definitions: model.calls[0]?.tools ?? [] }
+    expect(JSON.stringify(definitions)).toContain('Only the fields that change')
+  })
+
   it('[M2.9] is explained at the start of the prompt and shown at its end; readers of the thread see neither', async () => {
     const { agent, model, memory } = await desk(make(), ['Hi.', update('# User Profile\n- **Name**: Sam'), 'Hello Sam.', 'Still Sam.'], { workingMemory: { enabled: true } })
     await agent.generate('Hi', ask)

@@ -75,7 +75,7 @@ describe.skipIf('missing' in found)(`browserLane with a real browser${whySkipped
     const model = scriptedModel(() => 'Seen.')
     const agent = new Agent({ id: 'a', model, inputProcessors: [browserLane({ read: async () => ({ tabs: await tabs(context, first) }) })] })
     openHeed({ agent }, new InMemoryStore())
-    const memory = { thread: 't', resource: 'u', options: { window: { low: 1, high: 1 } } }
+    const memory = { thread: 't', resource: 'u', options: { lastMessages: false as const } }
     await agent.generate('Look.', { memory })
     await second.close()
     await agent.generate('Look again.', { memory })

@@ -56,6 +56,16 @@ export async function requireThread(memory: Pick<Memory | ResourceMemory, 'getTh
   return thread
 }
 
+/** Whether the thread exists; a thread of another resource does not, so that ids can't be probed. */
+export async function hasThread(memory: Pick<Memory | ResourceMemory, 'getThreadById'>, scope: Scope): Promise<boolean> {
+  try {
+    return (await memory.getThreadById(scope)) !== null
+  } catch (error) {
+    if (isForbidden(error)) return false
+    throw error
+  }
+}
+
 /** The scope of the thread in the path; the thread has to exist. */
 export async function existingScope(
   call: Pick<Call<unknown, unknown>, 'agent' | 'principal' | 'params'>, resourceId: string | undefined,

@@ -8,7 +8,7 @@ import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { MemoryOptions } from '../../run/options.ts'
 import { refKey } from '../../store/contract/recall.ts'
 import { requireResource } from '../auth/principal.ts'
-import { callerMemory, isForbidden, memoryQuery, requireThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
+import { callerMemory, hasThread, isForbidden, memoryQuery, requireThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
 import { omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
@@ -40,6 +40,7 @@ const filter = object({ dateRange: object({ start: date, end: date, startExclusi
 const orderBy = object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } })
 const searchQuery = { ...text, minLength: 1, maxLength: 10_000 }
 
+const defaultPerPage = 40
 /** The number of messages before and after each result of a search. */
 const defaultRange = 2
 
@@ -92,12 +93,15 @@ async function listMessages(call: Call<unknown, MessagesQuery>): Promise<object>
   const { page, perPage, orderBy, include, filter, cursor } = call.query
   const threadId = threadIdOf(call)
   const memory = await callerMemory(call)
-  await requireThread(memory, { threadId })
+  // The thread of a page that was just opened: its first message creates it.
+  if (!(await hasThread(memory, { threadId }))) {
+    return { messages: [], uiMessages: [], total: 0, page: page ?? 0, perPage: perPage ?? defaultPerPage, hasMore: false }
+  }
   const isPage = include === undefined || [page, perPage, cursor, filter].some((value) => value !== undefined)
   const included = include && (await hideForeignThreads(memory, include))
   const recalled = await memory.recall({
     threadId,
-    ...(isPage ? { perPage: perPage ?? 40, ...(cursor === undefined ? { page: page ?? 0 } : {}) } : {}),
+    ...(isPage ? { perPage: perPage ?? defaultPerPage, ...(cursor === undefined ? { page: page ?? 0 } : {}) } : {}),
     ...omitUndefined({ orderBy, cursor, include: included, filter: parseFilter(filter) }),
     ...(cursor === undefined ? { total: true } : {}),
   })
@@ -145,7 +149,7 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
   const memory = await callerMemory(call, resourceId)
   if (threadId !== undefined) await requireThread(memory, { threadId })
   // Recall starts from a thread; without one, a new id stands for all threads of the resource.
-  const { messages, hits = [], scope } = await memory.recall({
+  const { messages, hits = [], scope, incomplete } = await memory.recall({
     threadId: threadId ?? newId(), vectorSearchString: searchQuery, threadConfig: config, ...omitUndefined({ perPage }),
   })
   const byRef = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
@@ -158,7 +162,8 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
     const context = await messagesAround(memory, threadId, messageId, rangeOf(config))
     results.push({ ...excerpt(message), threadId, threadTitle: titles.get(threadId) || threadId, context, score })
   }
-  return { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
+  const found = { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
+  return { ...found, ...(incomplete && { incomplete }) }
 }
 
 /** The options of this search, which override those of the memory. */

@@ -104,7 +104,10 @@ const excerpt = object({ id: text, role: text, content: text, createdAt: text },
 const context = object({ before: listOf(excerpt), after: listOf(excerpt) }, ['before', 'after'])
 const hit = { ...excerpt, properties: { ...excerpt.properties, threadId: text, threadTitle: text, context } }
 export const searchResults = object(
-  { results: listOf(hit), count, query: text, searchScope: { enum: ['thread', 'resource'] }, searchType: text },
+  {
+    results: listOf(hit), count, query: text, searchScope: { enum: ['thread', 'resource'] }, searchType: text,
+    incomplete: { const: true },
+  },
   ['results', 'count', 'query', 'searchScope', 'searchType'],
 )
 

@@ -1,5 +1,5 @@
 import type { Message } from '../../message/message.ts'
-import type { MessageRow } from '../../message/row.ts'
+import { isRecallBlock, type MessageRow } from '../../message/row.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
 import { excerpt, quotePassage } from '../../recall/text/excerpt.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
@@ -30,12 +30,17 @@ export interface BlockOptions {
   threadId: string
   question: string
   maxTokens: number
+  /** The search could not find every message: the block says so. */
+  incomplete?: boolean
 }
 
 /** The longest and the shortest excerpt of a message, in characters. */
 const maxExcerpt = 1_200
 const minExcerpt = 40
+/** The least tokens that a hit may use, with the header of its passage, while there are so many. */
+const leastShare = 60
 const opening = '<recalled-messages>\nEarlier messages that may matter here. They were not sent now.'
+const openingOfSome = `${opening} Not all messages could be searched yet: there may be others.`
 const closing = '</recalled-messages>'
 /** Stands between messages of a passage that are not consecutive. */
 const gap = '…'
@@ -47,9 +52,10 @@ const gap = '…'
  */
 export function recallBlock(
   passages: readonly RecalledPassage[],
-  { threadId, question, maxTokens }: BlockOptions,
+  { threadId, question, maxTokens, incomplete = false }: BlockOptions,
 ): ContextBlock | undefined {
-  const lines = renderLines(passages, new Set(extractTerms(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
+  const first = incomplete ? openingOfSome : opening
+  const lines = renderLines(passages, new Set(extractTerms(question)), maxTokens - estimateTokens(`${first}\n${closing}\n`))
   const ordered = passages
     .flatMap((passage) => {
       const messages = passage.messages.filter((one) => lines.has(one))
@@ -74,12 +80,13 @@ export function recallBlock(
     }
   })
   return {
-    text: [opening, ...ordered.map(({ passage }) => renderPassage(passage, lines)), closing].join('\n'),
+    text: [first, ...ordered.map(({ passage }) => renderPassage(passage, lines)), closing].join('\n'),
     quoted: ordered.flatMap(({ passage, messages }) =>
       messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) })),
     ),
     metadata: {
       recall,
+      ...(incomplete && { incomplete }),
       sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId),
       quotes: quotes.filter((quote) => quote.threadId !== threadId),
     },
@@ -107,7 +114,7 @@ export interface QuotedMessages {
 
 /** The messages that the recall blocks among these rows quote. */
 export function readRecalled(rows: readonly MessageRow[]): QuotedMessages {
-  const blocks = rows.filter(({ role, content: { metadata } }) => role === 'context' && Array.isArray(metadata?.recall))
+  const blocks = rows.filter(isRecallBlock)
   const recalled = blocks.flatMap(({ content: { metadata } }) => metadata?.recall as RecallRecord[])
   const refs = (wanted: (one: RecallRecord, id: string) => boolean) =>
     recalled.flatMap((one) => one.messages.filter((id) => wanted(one, id)).map((messageId) => ({ threadId: one.threadId, messageId })))
@@ -116,6 +123,11 @@ export function readRecalled(rows: readonly MessageRow[]): QuotedMessages {
     whole: refs(({ excerpts }, id) => !excerpts?.includes(id)),
     has: (part) => blocks.some(({ content }) => searchableText(content).includes(escapeText(part.trim()))),
   }
+}
+
+/** The estimated tokens of the recall blocks among these rows. */
+export function recalledTokens(rows: readonly MessageRow[]): number {
+  return rows.filter(isRecallBlock).reduce((sum, { content }) => sum + estimateTokens(searchableText(content)), 0)
 }
 
 /** The line of each message that fits into the tokens. */
@@ -130,14 +142,16 @@ function renderLines(passages: readonly RecalledPassage[], terms: ReadonlySet<st
     return true
   }
   const hits = passages.flatMap((passage) => passage.messages.flatMap((one) => (one.hit ? { passage, one, hit: one.hit } : [])))
-  for (const { passage, one, hit } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
+  for (const [at, { passage, one, hit }] of hits.toSorted((a, b) => b.hit.score - a.hit.score).entries()) {
+    // A hit may have twice its even share of what is left: better hits are quoted at greater length, and none takes all.
+    const share = Math.min(left, Math.max(leastShare, Math.ceil((2 * left) / (hits.length - at + 1))))
     const header = passage.messages.some((other) => lines.has(other)) ? 0 : estimateTokens(`${renderHeader(passage)}\n`)
     const text = quotedText(one.message, hit.text, terms)
     // The message was emptied after the search.
     if (text === '') continue
     // A token has at most four characters in the estimate.
     for (
-      let longest = Math.min(text.length, (left - header) * 4);
+      let longest = Math.min(text.length, (share - header) * 4);
       longest >= Math.min(minExcerpt, text.length);
       longest = Math.floor(longest * 0.8)
     ) {

@@ -1,6 +1,6 @@
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { Copies, type MessageStamp } from '../../recall/rank/copies.ts'
+import { Copies, DistinctTexts, type MessageStamp } from '../../recall/rank/copies.ts'
 import { searchableText } from '../../recall/text/passages.ts'
 import type { Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import type { MessageStart } from '../../store/contract/messages.ts'
@@ -15,7 +15,7 @@ export interface PassageOptions {
   shown?: { threadId: string; from: number }
   /** Messages that are left out unless they are hits. */
   except?: readonly MessageRef[]
-  /** Messages of the prompt, of any thread. Copies of them are left out; of several copies, one is kept. */
+  /** Messages of the prompt, of any thread. Copies of them are left out; of several copies or equal neighbours, one is kept. */
   held?: readonly Message[]
 }
 
@@ -57,11 +57,13 @@ function withoutCopies(passages: readonly RecalledPassage[], held: readonly Mess
   const textOf = ({ content }: Message) => () => searchableText(content)
   const found = passages.flatMap(({ messages }) => messages.flatMap(({ message, hit }) => (hit ? message : [])))
   for (const message of [...held, ...found]) copies.add(stampOf(message), textOf(message))
+  const distinct = new DistinctTexts()
+  for (const message of found) distinct.add(textOf(message)())
   return passages.map((passage) => ({
     ...passage,
     messages: passage.messages.filter(({ message, hit }) => {
       if (hit) return true
-      if (copies.has(stampOf(message), textOf(message))) return false
+      if (copies.has(stampOf(message), textOf(message)) || !distinct.add(textOf(message)())) return false
       copies.add(stampOf(message), textOf(message))
       return true
     }),

@@ -1,13 +1,15 @@
 import { checkName, checkNames, checkText, refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
+import type { Message } from '../../message/message.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
+import type { MetadataFilter } from '../../recall/filter/filter.ts'
 import type { MemoryOptions, SemanticRecallOptions } from '../../run/options.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'
 import type { RecallIndex } from '../../store/contract/recall.ts'
 import { recallIndexOf } from '../../store/contract/storage.ts'
 import { checkOrder } from '../arguments.ts'
 import { checkMemoryOptions } from '../options.ts'
-import type { RecallArgs, RecalledMessages } from '../recall.ts'
+import { checkFilter, timesOf, type RecallArgs, type RecalledMessages } from '../recall.ts'
 import { passagesAround } from './passages.ts'
 import { maxHits, parseRecallOptions, type RecallSetting } from './setting.ts'
 
@@ -30,7 +32,7 @@ const names = [
   'cursor',
 ]
 /** Arguments that only apply to pages. */
-const pageArguments = ['page', 'cursor', 'include', 'total', 'filter'] as const
+const pageArguments = ['page', 'cursor', 'include', 'total'] as const
 
 export function checkVectorOption(vector: unknown): asserts vector is BuiltInVectors | false | undefined {
   if (vector === undefined || vector === false) return
@@ -68,13 +70,16 @@ export async function searchMessages(
     throw refused('perPage', `a whole number from 1 to ${maxHits} with vectorSearchString`)
   }
   checkOrder(orderBy, ['createdAt'])
+  checkFilter(args.filter)
   const { setting, threshold } = searchSetting(options, threadConfig)
   const [threadId, ...more] = [args.threadId].flat()
   checkName('threadId', threadId)
   if (more.length > 0) throw refused('threadId', 'one thread: a search covers all threads of its resource, unless scope is thread')
   const { resourceId } =
     (await store.getThread({ threadId, ...(args.resourceId !== undefined && { resourceId: args.resourceId }) })) ?? args
-  const { scope, filter } = setting
+  const { scope } = setting
+  const times = timesOf(args)
+  const filter = filterWithin(setting.filter, times)
   const limit = typeof perPage === 'number' ? perPage : setting.topK
   if (resourceId === undefined) return { messages: [], page: 0, perPage: limit, hasMore: false, hits: [], scope }
   const index = await openIndex(store, embedder)
@@ -88,12 +93,23 @@ export async function searchMessages(
   })
   const hits = threshold === undefined ? found : found.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, hits, setting)
-  const messages = passages.flatMap((passage) => passage.messages.map(({ message, seq }) => ({ message, seq, threadId: passage.threadId })))
+  const isWithin = ({ createdAt }: Message) => !(times.start && createdAt < times.start) && !(times.end && createdAt > times.end)
+  const messages = passages.flatMap((passage) =>
+    passage.messages.filter(({ message }) => isWithin(message)).map(({ message, seq }) => ({ message, seq, threadId: passage.threadId })),
+  )
   const ordered = messages.toSorted((a, b) =>
     a.threadId === b.threadId ? a.seq - b.seq : a.message.createdAt.getTime() - b.message.createdAt.getTime(),
   )
   const inOrder = orderBy?.direction === 'DESC' ? ordered.toReversed() : ordered
-  return { messages: inOrder.map(({ message }) => message), page: 0, perPage: limit, hasMore: false, hits, scope }
+  const result: RecalledMessages = { messages: inOrder.map(({ message }) => message), page: 0, perPage: limit, hasMore: false, hits, scope }
+  return found.incomplete ? { ...result, incomplete: true } : result
+}
+
+/** The filter, and the date range as a part of it. */
+function filterWithin(filter: MetadataFilter | undefined, { start, end }: ReturnType<typeof timesOf>): MetadataFilter | undefined {
+  if (!start && !end) return filter
+  const range = { created_at: { ...(start && { $gte: start }), ...(end && { $lte: end }) } }
+  return filter && Object.keys(filter).length > 0 ? { $and: [filter, range] } : range
 }
 
 /** The setting of a search: that of recall, also when recall is off for agents. Only an explicit threshold leaves hits out. */

@@ -12,7 +12,10 @@ export interface RecallSetting {
   after: number
   scope: 'resource' | 'thread'
   threshold: number
-  maxTokens: number
+  /** The limit of one block; without it, a share of what the window has left. */
+  maxTokens?: number
+  /** The limit of all recall blocks of a window together. */
+  maxWindowTokens: number
   filter?: MetadataFilter
 }
 
@@ -24,10 +27,13 @@ const known: ReadonlyArray<keyof SemanticRecallOptions> = [
   'threshold',
   'filter',
   'maxTokens',
+  'maxWindowTokens',
   'indexConfig',
 ]
 const knownOfIndex: ReadonlyArray<keyof VectorIndexConfig> = ['type', 'metric', 'm', 'efConstruction', 'lists', 'hnsw', 'ivf']
 export const maxHits = 100
+/** The default of `maxWindowTokens`. A larger `maxTokens` raises it: a block of the size that was asked for must fit. */
+const defaultWindowTokens = 1_500
 
 /** Validates the options of recall; undefined when it is off. Rejects what the index does not support. */
 export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {
@@ -49,7 +55,8 @@ export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions
     scope = 'resource',
     threshold = 0.15,
     filter,
-    maxTokens = 2_000,
+    maxTokens,
+    maxWindowTokens = Math.max(defaultWindowTokens, maxTokens ?? 0),
     indexConfig,
   } = options
   if (typeof enabled !== 'boolean') throw invalidOption('enabled', 'must be true or false')
@@ -61,11 +68,16 @@ export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions
   if (typeof threshold !== 'number' || !(threshold >= 0 && threshold <= 1)) {
     throw invalidOption('threshold', 'must be a number between 0 and 1')
   }
-  checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
+  if (maxTokens !== undefined) checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
+  checkCount('maxWindowTokens', maxWindowTokens, 1, Number.MAX_SAFE_INTEGER)
   if (filter !== undefined) compileFilter(filter, 'semanticRecall.filter')
   if (indexConfig !== undefined) checkIndexConfig(indexConfig)
   if (!enabled) return undefined
-  return { topK, before, after, scope, threshold, maxTokens, ...(filter && { filter }) }
+  return {
+    topK, before, after, scope, threshold, maxWindowTokens,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(filter && { filter }),
+  }
 }
 
 function parseRange(range: NonNullable<SemanticRecallOptions['messageRange']>): { before: number; after: number } {
@@ -134,7 +146,7 @@ export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
   const most = model.maxEmbeddingsPerCall
   const maxBatch = typeof most === 'number' && most >= 1 && Number.isFinite(most) ? Math.floor(most) : defaultBatch
   const text: TextEmbedder = {
-    id: `${model.provider}/${model.modelId}`,
+    id: embedderId(model),
     maxBatch,
     async embed(texts, signal) {
       const vectors: number[][] = []
@@ -148,4 +160,12 @@ export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
   if (typeof embedder === 'string') byName.set(embedder, text)
   else byModel.set(embedder, text)
   return text
+}
+
+/**
+ * The id of a model's vectors, the same for its name and for its object: providers append the kind of a model to their own name, as in
+ * `openai.embedding`.
+ */
+function embedderId({ provider, modelId }: { provider: string; modelId: string }): string {
+  return `${provider.replace(/\.(?:text-?)?embeddings?$|\.generative-ai$/i, '')}/${modelId}`
 }

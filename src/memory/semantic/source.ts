@@ -10,7 +10,7 @@ import type { Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { refKey, type RecallHit, type RecallIndex } from '../../store/contract/recall.ts'
 import type { Attributes } from '../../tracing/telemetry.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
-import { readRecalled, recallBlock, type RecalledPassage } from './block.ts'
+import { readRecalled, recallBlock, recalledTokens, type RecalledPassage } from './block.ts'
 import { passagesAround } from './passages.ts'
 import type { RecallSetting } from './setting.ts'
 
@@ -55,16 +55,19 @@ interface SearchResult {
   /** The hits above the threshold, best first. */
   hits: readonly RecallHit[]
   block: ContextBlock | undefined
+  /** The index lacks messages, so that some could not be found. */
+  incomplete: boolean
 }
 
 /** The trace attributes of a search, without any content of messages. */
-function traceAttributes({ hits, block }: SearchResult): Attributes {
+function traceAttributes({ hits, block, incomplete }: SearchResult): Attributes {
   const hasReason = (...names: ReadonlyArray<keyof RecallHit['reasons']>) =>
     hits.some(({ reasons }) => names.some((name) => reasons[name] > 0))
   return {
     'heed.recall.count': block?.quoted?.length ?? 0,
     'heed.recall.found': hits.length,
     'heed.recall.best_score': hits[0]?.score,
+    ...(incomplete && { 'heed.recall.incomplete': true }),
     'heed.recall.kinds': [
       ...(hasReason('words', 'wordsOfPair', 'wordsOfThread') ? ['words'] : []),
       ...(hasReason('meaning', 'meaningOfPair') ? ['vectors'] : []),
@@ -73,7 +76,9 @@ function traceAttributes({ hits, block }: SearchResult): Attributes {
 }
 
 async function search(setting: RecallSetting, context: RecallContext, rows: readonly MessageRow[], text: string): Promise<SearchResult> {
-  const { store, index, embedder, threadId, resourceId, guarded, input: [first] } = context
+  const { store, index, embedder, threadId, resourceId, guarded, input: [first], logger } = context
+  const maxTokens = blockTokens(setting, rows)
+  if (maxTokens <= 0) return { hits: [], block: undefined, incomplete: false }
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
   const recalled = readRecalled(rows)
   const shown = { threadId, from, ...(first?.seq !== undefined && { asked: first.seq }) }
@@ -84,15 +89,27 @@ async function search(setting: RecallSetting, context: RecallContext, rows: read
     limit: topK,
     shown,
     except: recalled.whole,
+    distinct: true,
     ...(scope === 'thread' && { threadId }),
     embedder: embedder ?? false,
     ...(filter && { filter }),
   })
+  const incomplete = hits.incomplete ?? false
+  if (incomplete) logger.warn(`Recall on thread '${threadId}' could not find every message: the index is still being made`, { threadId })
   const partlyShown = new Set(recalled.all.map(refKey))
   const good = hits.filter((hit) => hit.score >= threshold && !(partlyShown.has(refKey(hit)) && recalled.has(hit.text)))
   const found = await passagesAround(store, good, { ...setting, shown, except: recalled.all, held: joinRows(rows) })
   const passages = guarded ? await checkedPassages(store, { threadId, resourceId }, found) : found
-  return { hits: good, block: recallBlock(passages, { threadId, question: text, maxTokens: setting.maxTokens }) }
+  return { hits: good, block: recallBlock(passages, { threadId, question: text, maxTokens, incomplete }), incomplete }
+}
+
+/** The part of what the window has left that one block may use. The first blocks are the largest, and later ones still have some. */
+const shareOfBlock = 1 / 3
+
+/** The tokens of the next block. The window keeps its blocks until it is cut, so that the prompt before the next block stays the same. */
+function blockTokens({ maxTokens, maxWindowTokens }: RecallSetting, rows: readonly MessageRow[]): number {
+  const left = maxWindowTokens - recalledTokens(rows)
+  return maxTokens === undefined ? Math.ceil(left * shareOfBlock) : Math.min(maxTokens, left)
 }
 
 /** The text of the user's messages in the input; without any, of its signals. */

@@ -10,7 +10,7 @@ import type {
   ThreadStore, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue, WorkingMemoryWriter,
 } from '../../store/contract/threads.ts'
 import { mergePatchBetween } from '../../store/contract/working-memory.ts'
-import { checkOfWhole, parsePath, patchInput } from './schema.ts'
+import { checkOfWhole, parsePath, patchInput, textInput } from './schema.ts'
 import type { WorkingMemorySetting } from './setting.ts'
 
 /** The metadata of a context row of working memory. */
@@ -108,14 +108,7 @@ export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunW
     description: text
       ? 'Replaces your working memory with a new text. Pass all of it, in the form that your instructions name.'
       : 'Changes fields of your working memory. Pass only what changes.',
-    inputSchema: text
-      ? {
-          type: 'object',
-          properties: { memory: { type: 'string', description: 'The complete new text.' } },
-          required: ['memory'],
-          additionalProperties: false,
-        }
-      : await patchInput(form.schema),
+    inputSchema: text ? textInput : await patchInput(form.schema),
     idempotent: true,
     async execute(input, { toolCallId }) {
       if (!run) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')

@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { HeedError } from '../../base/errors.ts'
-import { compileSchema } from '../../schema/compile.ts'
-import type { PlainJSONSchema, Schema } from '../../schema/schema.ts'
+import { compileSchema, describeIssues } from '../../schema/compile.ts'
+import type { AISDKSchema, PlainJSONSchema, Schema } from '../../schema/schema.ts'
 import { isObject } from '../../base/json.ts'
 import type { WorkingMemoryChange, WorkingMemoryValue } from '../../store/contract/working-memory.ts'
 
@@ -13,14 +13,62 @@ type Shape = Record<string, unknown>
  * The input schema of a change to an object of this schema, as the property `memory` of the tool's input: each field is optional, and null
  * removes it. Lists are replaced, so their items must be complete.
  */
-export function patchInput(schema: Schema): Promise<PlainJSONSchema> {
+export function patchInput(schema: Schema): Promise<Schema> {
   let input = inputs.get(schema)
-  if (!input) inputs.set(schema, (input = createInput(schema)))
+  if (!input) inputs.set(schema, (input = createInput(schema).then(lenientInput)))
   return input
 }
 
 /** One per schema: validators are compiled once per object. */
-const inputs = new WeakMap<object, Promise<PlainJSONSchema>>()
+const inputs = new WeakMap<object, Promise<Schema>>()
+
+/** The input schema of a tool that replaces a text. */
+export const textInput: Schema = lenientInput({
+  type: 'object',
+  properties: { memory: { type: 'string', description: 'The complete new text.' } },
+  required: ['memory'],
+  additionalProperties: false,
+})
+
+/**
+ * The schema, which also accepts the property `memory` as JSON text, its value alone, and either as JSON text, if that matches the schema
+ * in one way only: models leave out the wrapper, and the meaning is the same.
+ */
+function lenientInput(schema: PlainJSONSchema): Schema {
+  const { validate } = compileSchema(schema, 'The input of updateWorkingMemory')
+  const lenient: AISDKSchema = {
+    _type: undefined,
+    jsonSchema: schema as JSONSchema7,
+    async validate(value) {
+      const asGiven = await validate(value)
+      if (asGiven.ok) return { success: true, value: asGiven.value }
+      const matching = (await Promise.all(otherForms(value).map(async (form) => validate(form)))).filter(({ ok }) => ok)
+      const [only, another] = matching
+      if (only?.ok && !another) return { success: true, value: only.value }
+      return { success: false, error: new Error(describeIssues(asGiven.issues)) }
+    },
+  }
+  return Object.assign(lenient, { [Symbol.for('vercel.ai.schema')]: true })
+}
+
+function otherForms(value: unknown): unknown[] {
+  const parsed = parseText(value)
+  if (parsed !== undefined) return [parsed, { memory: parsed }, { memory: value }]
+  if (!isObject(value)) return [{ memory: value }]
+  const memory = parseText(value.memory)
+  return memory === undefined ? [{ memory: value }] : [{ ...value, memory }]
+}
+
+/** The object that a JSON text encodes; undefined for everything else. */
+function parseText(value: unknown): Record<string, unknown> | undefined {
+  if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return undefined
+  try {
+    const parsed: unknown = JSON.parse(value)
+    return isObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
 
 async function createInput(schema: Schema): Promise<PlainJSONSchema> {
   const { definitions, $defs, $schema, ...shape } = (await compileSchema(schema, 'workingMemory.schema').jsonSchema()) as Shape

@@ -31,7 +31,13 @@ export interface MessageView {
   prompt(): LanguageModelV4Message[]
 }
 
-export type MessageViews = Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
+export interface MessageViews extends Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>> {
+  /**
+   * Working memory, recalled messages and repeated states, as messages of the role `system`. Prompts have them at their positions; the
+   * messages of the other views don't include them.
+   */
+  readonly context: MessageView
+}
 
 /**
  * The messages of a run, in the order in which they were added: never by time. Adding a message with a known id replaces it in place.
@@ -60,6 +66,7 @@ export class MessageList {
       remembered: new RowsView(rows, 'memory', this),
       input: new RowsView(rows, 'input', this),
       response: new RowsView(rows, 'response', this),
+      context: new ContextView(rows),
     })
   }
 
@@ -116,7 +123,7 @@ export class MessageList {
     return this
   }
 
-  /** Removes messages, and returns the removed ones. */
+  /** Removes messages, or parts of the context, and returns the removed ones. */
   removeByIds(ids: Iterable<string>): Message[] {
     return Array.from(ids, id => this.#rows.remove(id)).filter(message => message !== undefined)
   }
@@ -172,5 +179,25 @@ class RowsView implements MessageView {
   prompt(): LanguageModelV4Message[] {
     const prompt = promptOf(closeOpenCalls(this.#rows().promptRows(this.#source)))
     return this.#source === undefined ? [...this.#list.systemMessages(), ...prompt] : prompt
+  }
+}
+
+class ContextView implements MessageView {
+  readonly #rows: () => OrderedRows<MessageSource>
+
+  constructor(rows: () => OrderedRows<MessageSource>) {
+    this.#rows = rows
+  }
+
+  db(): Message[] {
+    return this.#rows().contextMessages()
+  }
+
+  ui(): UIMessage[] {
+    return this.db().map((message) => toUIMessage(message))
+  }
+
+  prompt(): LanguageModelV4Message[] {
+    return promptOf(this.#rows().contextRows())
   }
 }

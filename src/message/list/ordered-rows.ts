@@ -73,14 +73,35 @@ export class OrderedRows<Source extends string> {
     else first.view = isPlain ? message : undefined
   }
 
+  /** Removes a message, or the context row with this id. */
   remove(messageId: string): Message | undefined {
     const segments = this.#messages.get(messageId)
-    if (!segments) return undefined
+    if (!segments) return this.#removeContext(messageId)
     this.#clearViews()
     const message = viewOf(segments)
     for (const segment of segments) this.#removeSegment(segment)
     this.#messages.delete(messageId)
     return message
+  }
+
+  #removeContext(rowId: string): Message | undefined {
+    const segment = this.#segmentOfRow.get(rowId)
+    const row = segment?.messageId === undefined ? segment?.rows.find(({ id }) => id === rowId) : undefined
+    if (!segment || !row) return undefined
+    this.#clearViews()
+    this.#removeRow(segment, rowId)
+    return contextMessage(row)
+  }
+
+  /** The context rows, as messages of the role `system`. */
+  contextMessages(): Message[] {
+    return this.contextRows().map(contextMessage)
+  }
+
+  contextRows(): MessageRow[] {
+    const rows: MessageRow[] = []
+    for (const { messageId, rows: own } of this.#order) if (messageId === undefined) rows.push(...own)
+    return rows
   }
 
   message(messageId: string): Message | undefined {
@@ -244,6 +265,14 @@ function joinedMessage<Source>(first: Segment<Source>, rows: readonly MessageRow
   first.growing ??= new GrowingMessage()
   first.growing.add(rows.slice(first.growing.count))
   return first.growing.message
+}
+
+function contextMessage({ id, createdAt, content, threadId, resourceId }: MessageRow): Message {
+  return {
+    id, role: 'system', createdAt, content,
+    ...(threadId !== undefined && { threadId }),
+    ...(resourceId !== undefined && { resourceId }),
+  }
 }
 
 function isOutput({ role }: MessageRow): boolean {

@@ -16,6 +16,9 @@ export interface ModelMessageInput {
   role: 'user' | 'assistant' | 'system' | 'tool'
   content: string | ReadonlyArray<object>
   id?: string
+  /** Where `saveMessages` stores it. */
+  threadId?: string
+  resourceId?: string
   providerOptions?: object
   /** Files of a user's message, beside its content. */
   experimental_attachments?: Message['content']['experimental_attachments']
@@ -125,8 +128,14 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, open: 
     messageId: continues(role, item, open) ? open.messageId : id,
     role,
     createdAt: readTime(item.createdAt, index) ?? now(),
+    ...ownerOf(item),
     content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...providerMetadataOf(item) },
   }
+}
+
+/** The thread and the resource that a message names. */
+function ownerOf({ threadId, resourceId }: Raw): Pick<MessageRow, 'threadId' | 'resourceId'> {
+  return { ...(typeof threadId === 'string' && { threadId }), ...(typeof resourceId === 'string' && { resourceId }) }
 }
 
 /** The attachments beside the content, without those that repeat a file part. */

@@ -1,8 +1,9 @@
 import { checkNames } from '../../base/arguments.ts'
-import { describe, HeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { withoutPartAttachments } from '../../message/attachments.ts'
 import { isURLText, parseDataURL } from '../../message/file-data.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
+import { FailedInput } from '../failed-input.ts'
 import type { Processor, ProcessInputArgs } from '../processor.ts'
 import { checkCount, checkFunction } from './option-checks.ts'
 
@@ -24,8 +25,8 @@ export interface AttachmentUploaderOptions {
 
 /**
  * Uploads the inline files of input, both file parts and `experimental_attachments`, and replaces their bytes by URLs: history and
- * prompts then contain no base64. A failed upload fails the run; the error names the file. Uploaded files are not removed when another
- * processor rejects the message.
+ * prompts then contain no base64. A failed upload fails the run; the error names the file, and a note replaces each file that was not
+ * uploaded, so that its bytes don't stay in history. Uploaded files are not removed when another processor rejects the message.
  *
  * @example new AttachmentUploader({ upload: async ({ data, contentType }) => (await bucket.put(data, { contentType })).url })
  */
@@ -43,16 +44,23 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
   }
 
   async processInput({ messages, abortSignal }: ProcessInputArgs): Promise<Message[] | undefined> {
-    const files = messages.flatMap(filesOf)
-    const urls = await this.#uploadAll(files, abortSignal)
+    const files = messages.flatMap(filesOf).filter(({ base64 }) => bytesIn(base64) >= this.#options.minBytes)
+    const urls = new Map<object, string>()
+    try {
+      await this.#uploadAll(files, urls, abortSignal)
+    } catch (error) {
+      if (!isHeedError(error) || abortSignal.aborted) throw error
+      const left = new Set<object>(files.flatMap(({ owner }) => (urls.has(owner) ? [] : owner)))
+      throw new FailedInput(error, messages.map((message) => {
+        return withoutFiles(withURLs({ ...message, content: withoutPartAttachments(message.content) }, urls), left)
+      }))
+    }
     return urls.size === 0 ? undefined : messages.map((message) => withURLs(message, urls))
   }
 
-  /** The URL of each uploaded part or attachment. After a failure, no further upload starts. */
-  async #uploadAll(files: readonly InlineFile[], abortSignal: AbortSignal): Promise<Map<object, string>> {
-    const { minBytes, concurrency } = this.#options
-    const large = files.filter(({ base64 }) => bytesIn(base64) >= minBytes)
-    const urls = new Map<object, string>()
+  /** Adds the URL of each uploaded part or attachment. After a failure, no further upload starts. */
+  async #uploadAll(large: readonly InlineFile[], urls: Map<object, string>, abortSignal: AbortSignal): Promise<void> {
+    const { concurrency } = this.#options
     let next = 0
     let failed = false
     const worker = async () => {
@@ -68,7 +76,6 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     const results = await Promise.allSettled(Array.from({ length: Math.min(concurrency, large.length) }, worker))
     const failure = results.find((result) => result.status === 'rejected')
     if (failure) throw failure.reason
-    return urls
   }
 
   async #upload({ base64, contentType, name }: InlineFile, abortSignal: AbortSignal): Promise<string> {
@@ -127,6 +134,30 @@ function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message 
     ...(uploaded && { experimental_attachments: uploaded }),
   }
   return { ...message, content }
+}
+
+/** The message with a note in place of each of these files. */
+function withoutFiles(message: Message, files: ReadonlySet<object>): Message {
+  const { parts, experimental_attachments: attachments } = message.content
+  const lost = (attachments ?? []).filter((file) => files.has(file))
+  if (lost.length === 0 && !parts.some((part) => files.has(part))) return message
+  const { experimental_attachments: _, ...content } = message.content
+  const kept = attachments?.filter((file) => !files.has(file))
+  return {
+    ...message,
+    content: {
+      ...content,
+      parts: [
+        ...parts.map((part) => (part.type === 'file' && files.has(part) ? noteOf(part.filename) : part)),
+        ...lost.map(({ name }) => noteOf(name)),
+      ],
+      ...(kept && kept.length > 0 && { experimental_attachments: kept }),
+    },
+  }
+}
+
+function noteOf(name: string | undefined): MessagePart {
+  return { type: 'text', text: `[${name === undefined ? 'A file' : `The file ${JSON.stringify(name)}`} could not be uploaded.]` }
 }
 
 function bytesIn(base64: string): number {

@@ -81,12 +81,33 @@ describe('TokenLimiter', () => {
     const list = new MessageList()
       .add(said('u1', 'user', { type: 'file', data: 'https://x.example/a.png', mimeType: 'image/png' }), 'memory')
       .add(reminder, 'memory')
-      .add({ id: 'c1', messageId: 'c1', role: 'context', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'recalled' }] } }, 'memory')
+      .add({ id: 'c1', messageId: 'c1', role: 'context', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'snapshot' }], metadata: { workingMemory: { mode: 'snapshot' } } } }, 'memory')
       .add(asking, 'input')
     expect(kept(1006, list)).toEqual(['u1', 's1', 'u3'])
     expect(kept(1005, list)).toEqual(['s1', 'u3'])
     expect(kept(6, list)).toEqual(['s1', 'u3'])
     expect(kept(5, list)).toEqual(['u3'])
+  })
+
+  it('[K2.15] leaves out the context of earlier runs before history, and what this run recalled at last', () => {
+    const context = (id: string, text: string, metadata: object, runId?: string) =>
+      ({ id, messageId: id, role: 'context' as const, createdAt: new Date(0), content: { format: 2 as const, parts: [{ type: 'text' as const, text }], metadata: metadata as Record<string, never> }, ...(runId && { runId }) })
+    const left = (limit: number, strategy: 'truncate' | 'abort' = 'truncate') => {
+      const list = new MessageList().add(history.slice(0, 2), 'memory').add(context('old-memory', 'one', { workingMemory: { mode: 'snapshot' } }), 'memory')
+        .add(context('old', 'two words', { recall: [] }), 'memory').add(history.slice(2), 'memory').add(context('memory', 'one', { workingMemory: { mode: 'snapshot' } }), 'memory')
+        .add(asking, 'input').add(context('own', 'two words', { recall: [] }, 'run-1'), 'memory')
+      const returned = limiter(limit, strategy).processInputStep({ ...stepArgs(list), runId: 'run-1' })
+      return [...(returned ?? list.get.all.db()).map(({ id }) => id), ...list.get.context.db().map(({ id }) => id)]
+    }
+    // 10 of history, 2 of input, 1 + 2 + 1 + 2 of context.
+    expect(left(18)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'old-memory', 'old', 'memory', 'own'])
+    for (const strategy of ['truncate', 'abort'] as const) {
+      expect(left(17, strategy)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'old', 'memory', 'own'])
+      expect(left(15, strategy)).toEqual(['u1', 'a1', 'u2', 'a2', 'u3', 'memory', 'own'])
+    }
+    expect(left(14)).toEqual(['u2', 'a2', 'u3', 'memory', 'own'])
+    expect(left(5)).toEqual(['u3', 'memory', 'own'])
+    expect(left(4)).toEqual(['u3', 'memory'])
   })
 
   it('rejects with `abort`, and reports the number of tokens', async () => {

@@ -1,9 +1,10 @@
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
 import { ownAttachments } from '../../message/attachments.ts'
 import { hasOutcome } from '../../message/content.ts'
 import type { Message, ToolInvocation } from '../../message/message.ts'
-import type { MessageRow } from '../../message/row.ts'
+import { isRecallBlock, type MessageRow } from '../../message/row.ts'
 import { estimateTokens, FILE_TOKENS } from '../../prompt/tokens.ts'
 import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import { lanePositionOf } from '../../signals/state.ts'
@@ -14,7 +15,10 @@ import { checkFunction, checkOneOf } from './option-checks.ts'
 export interface TokenLimiterOptions {
   /** The maximum of tokens of instructions and messages together. Tool definitions are not counted. */
   limit: number
-  /** `truncate`: leave out history, oldest first. `abort`: reject. Defaults to `truncate`. */
+  /**
+   * Recall blocks of earlier runs are left out first. If that is not enough, `truncate` leaves out history, oldest first, and `abort`
+   * rejects. Defaults to `truncate`.
+   */
   strategy?: 'truncate' | 'abort'
   /** Defaults to `estimateTokens`. Must return the same number for the same text. */
   countTokens?: (text: string) => number
@@ -23,9 +27,10 @@ export interface TokenLimiterOptions {
 const known: readonly string[] = ['limit', 'strategy', 'countTokens']
 
 /**
- * Limits the tokens of prompts. It leaves out history from the oldest message on, without gaps, and never begins with an assistant
- * message. A call and its result stay together. The input of the run and its output always stay, even where they alone exceed the limit,
- * as do instructions and the current state of lanes: of each, the newest snapshot and the deltas after it.
+ * Limits the tokens of prompts, with everything that the run adds to them. It leaves out the context of earlier runs first, such as their
+ * recall blocks, then history from the oldest message on, without gaps, then what this run recalled. A prompt never begins with an
+ * assistant message. A call and its result stay together. The input of the run and its output always stay, even where they alone exceed
+ * the limit, as do instructions, working memory and the current state of lanes: of each, the newest snapshot and the deltas after it.
  *
  * Only prompts are shortened, not history. Each cut changes the beginning of the prompt and invalidates the provider's cache; the window
  * of memory moves less often.
@@ -55,24 +60,34 @@ export class TokenLimiter implements Processor<'token-limiter'> {
 
   processInputStep({ messages, messageList, systemMessages, runId, abort, logger }: ProcessInputStepArgs): Message[] | undefined {
     const inHistory = historyIds(messages, messageList, runId)
+    const rows = messageList.rows()
     const costs = new Map<string, number>()
     let total = 0
     for (const { content } of [...systemMessages, ...messageList.systemMessages()]) total += this.#count(content)
-    for (const row of messageList.rows()) {
+    for (const row of rows) {
       const tokens = this.#tokensOf(row)
       total += tokens
       if (row.role !== 'context') costs.set(row.messageId, (costs.get(row.messageId) ?? 0) + tokens)
     }
+    const leaveOut = (context: readonly MessageRow[]) => {
+      for (const row of context) {
+        if (total <= this.#limit) return
+        total -= this.#tokensOf(row)
+        messageList.removeByIds([row.id])
+      }
+    }
+    leaveOut(staleContext(rows, runId))
     if (total <= this.#limit) return undefined
     if (this.#strategy === 'abort') {
       const metadata = { tokens: total, limit: this.#limit }
       abort(`The prompt takes about ${total} tokens, more than the limit of ${this.#limit}.`, { metadata })
     }
 
-    const lanes = currentLaneMessages(messageList.rows())
+    const lanes = currentLaneMessages(rows)
     const history = messages.filter(({ id }) => inHistory.has(id) && !lanes.has(id))
     let start = 0
     for (; start < history.length && total > this.#limit; start++) total -= costs.get(history[start]?.id ?? '') ?? 0
+    leaveOut(rows.filter((row) => row.runId === runId && isRecallBlock(row)))
     if (total > this.#limit) {
       logger.warn('a prompt without history is above the limit of its TokenLimiter', { runId, tokens: total, limit: this.#limit })
     }
@@ -122,6 +137,24 @@ export class TokenLimiter implements Processor<'token-limiter'> {
     }
     return this.#count(JSON.stringify(modelOutput && 'value' in modelOutput ? modelOutput.value : (result ?? null)))
   }
+}
+
+/**
+ * The context of earlier runs that later rows replace or that was for their input alone, oldest first: all but the states of lanes, and
+ * working memory since its newest snapshot.
+ */
+function staleContext(rows: readonly MessageRow[], runId: string): MessageRow[] {
+  const context = rows.filter(({ role }) => role === 'context')
+  const whole = context.findLastIndex(({ content }) => workingMemoryMode(content) === 'snapshot')
+  return context.filter((row, index) => {
+    if (row.runId === runId || laneEntryOf(row)) return false
+    return workingMemoryMode(row.content) === undefined || index < whole
+  })
+}
+
+function workingMemoryMode({ metadata }: MessageRow['content']): unknown {
+  const shown = metadata?.workingMemory
+  return isObject(shown) ? shown.mode : undefined
 }
 
 interface LaneEntry {

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { TextEmbedder } from '../embedder.ts'
-import { failureOf, type EmbedderFailure } from '../../store/contract/recall.ts'
+import { failureOf, type EmbedderFailure, type RecallProgress } from '../../store/contract/recall.ts'
 import { EmbedderBackoff } from './embedder-backoff.ts'
-import type { Unembedded } from './embeddings.ts'
+import type { EmbeddedText, Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine.ts'
 import { untilAborted } from '../../base/promises.ts'
 
@@ -38,12 +38,14 @@ export class EmbedderQueue {
   #embedder: TextEmbedder
   readonly #questionTimeout: QuestionTimeout
   readonly #backoff: EmbedderBackoff
+  readonly #progress: ProgressLog
   readonly #waiters = new Set<Waiter>()
 
-  constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock) {
+  constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock, log?: ProgressLog['log']) {
     this.#engine = engine
     this.#embedder = embedder
     this.#clock = clock
+    this.#progress = new ProgressLog(() => engine.call('embedderProgress', this.id), log)
     this.#questionTimeout = new QuestionTimeout(clock)
     this.#backoff = new EmbedderBackoff(clock)
     this.#limit = this.#maxBatch
@@ -159,6 +161,7 @@ export class EmbedderQueue {
           return
         }
         await this.#embedPassages(passages, dimension)
+        await this.#progress.add(this.id, passages.length)
         for (const { onProgress } of this.#waiters) await onProgress()
         if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
       }
@@ -173,29 +176,34 @@ export class EmbedderQueue {
   }
 
   async #embedPassages(passages: readonly Unembedded[], dimension: number | undefined): Promise<void> {
-    const texts = [...new Set(passages.flatMap(({ own, pair }) => [own, pair]))]
-    let vectors: Float32Array[]
+    const unknown = passages.flatMap(({ own, pair }) => [own, pair]).filter(({ known }) => known === undefined)
+    const texts = [...new Set(unknown.map(({ text }) => text))]
+    let vectors: Float32Array[] = []
     try {
-      vectors = await embedTexts(this.#embedder, texts, {
-        signal: this.#ending.signal,
-        timeoutMs: passagesTimeoutMs,
-        clock: this.#clock,
-        background: this.#waiters.size === 0,
-        ...(dimension !== undefined && { dimension }),
-      })
+      if (texts.length > 0) {
+        vectors = await embedTexts(this.#embedder, texts, {
+          signal: this.#ending.signal,
+          timeoutMs: passagesTimeoutMs,
+          clock: this.#clock,
+          background: this.#waiters.size === 0,
+          ...(dimension !== undefined && { dimension }),
+        })
+      }
     } catch (error) {
       if (this.#ending.signal.aborted) return
       await this.#passagesFailed(error, passages)
       return
     }
-    this.#backoff.reset()
+    // Without texts the embedder was not called, and its failures stand.
+    if (texts.length > 0) this.#backoff.reset()
     const none = new Float32Array(0)
-    const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
+    const vectorOf = ({ text, hash, known }: EmbeddedText) => ({ hash, vector: known ?? vectors[texts.indexOf(text)] ?? none })
     await this.#engine.call(
       'storeVectors',
       this.id,
       passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })),
     )
+    if (texts.length === 0) return
     this.#cause = undefined
     this.#failure = undefined
     this.#questionFailure = undefined
@@ -225,6 +233,31 @@ export class EmbedderQueue {
   #wakeAt(time: number): void {
     this.#timer?.cancel()
     this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: this.#waiters.size === 0 })
+  }
+}
+
+/** So many passages are embedded before the first line, and at least so many between two lines. */
+const leastReported = 256
+
+/** Logs how far an embedder is that has many passages to embed: about every tenth of them. */
+class ProgressLog {
+  readonly log: ((message: string, fields: RecallProgress) => void) | undefined
+  readonly #read: () => Promise<RecallProgress>
+  #unreported = 0
+  #interval = leastReported
+
+  constructor(read: () => Promise<RecallProgress>, log: ProgressLog['log']) {
+    this.#read = read
+    this.log = log
+  }
+
+  async add(embedder: string, passages: number): Promise<void> {
+    this.#unreported += passages
+    if (!this.log || this.#unreported < this.#interval) return
+    this.#unreported = 0
+    const { done, total } = await this.#read()
+    this.#interval = Math.max(leastReported, Math.ceil(total / 10))
+    this.log(`recall: ${done} of ${total} passages have vectors of '${embedder}'`, { done, total, embedder })
   }
 }
 

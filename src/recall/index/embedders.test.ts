@@ -62,7 +62,7 @@ function embedderOf(id: string, answer: Answer = dogs) {
 function processAt(url: string): { embedAll(id: string, now: number): void } {
   const engine = new RecallEngine(openDatabases(url.slice('file:'.length)))
   open.push(engine)
-  const vector = Float32Array.of(1, 0.5)
+  const vector = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
   return {
     embedAll(id, now) {
       engine.register(id, now)

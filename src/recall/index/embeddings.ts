@@ -1,6 +1,6 @@
 import type { MessageContent } from '../../message/message.ts'
 import { maxPassages, searchableText, splitPassages, withContext } from '../text/passages.ts'
-import { quantise } from '../rank/quantised-vectors.ts'
+import { quantise, quantisedNumbers } from '../rank/quantised-vectors.ts'
 import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
@@ -11,15 +11,28 @@ import { messageKey } from './schema.ts'
 export interface Unembedded {
   passage: number
   revision: number
-  own: string
-  pair: string
+  own: EmbeddedText
+  pair: EmbeddedText
+}
+
+/** A text to embed. `known`: its quantised vector, where another passage has one of the same text. */
+export interface EmbeddedText {
+  text: string
+  hash: string
+  known?: Uint8Array
 }
 
 export interface Embedded {
   passage: number
   revision: number
-  own: Float32Array
-  pair: Float32Array
+  own: TextVector
+  pair: TextVector
+}
+
+/** The vector of a text, quantised where it was known before. */
+export interface TextVector {
+  hash: string
+  vector: Float32Array | Uint8Array
 }
 
 export interface DuePassages {
@@ -103,7 +116,12 @@ export class Embeddings {
       if (own === undefined) outdated.add(messageKey(passage))
       if (before !== undefined && context === undefined) outdated.add(messageKey(before))
       if (own === undefined || (before !== undefined && context === undefined)) return []
-      return { passage, revision, own, pair: withContext(context, own) }
+      return {
+        passage,
+        revision,
+        own: this.#embeddedText(embedder.key, own),
+        pair: this.#embeddedText(embedder.key, withContext(context, own)),
+      }
     })
     if (passages.length > 0) {
       const { dimension, anew } = embedder
@@ -120,9 +138,10 @@ export class Embeddings {
   /** Stores vectors of passages whose revision is unchanged. */
   storeVectors(id: string, embedded: readonly Embedded[]): void {
     const { index, write } = this.#databases
-    const dimension = embedded[0]?.own.length
-    if (dimension === undefined) return
-    const stored = embedded.map(({ passage, revision, own, pair }) => ({ passage, revision, own: quantise(own), pair: quantise(pair) }))
+    const [first] = embedded
+    if (!first) return
+    const dimension = dimensionOf(first.own.vector)
+    const stored = embedded.map((one) => ({ ...one, own: quantisedText(one.own), pair: quantisedText(one.pair) }))
     write(() => {
       const embedder = this.find(id)
       if (!embedder) return
@@ -140,13 +159,16 @@ export class Embeddings {
         const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', passage)?.resource
         if (resource === undefined) continue
         index.run(
-          `INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET own = excluded.own, pair = excluded.pair`,
+          `INSERT INTO vectors (embedder, resource, passage, own, pair, own_hash, pair_hash) VALUES (?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT DO UPDATE
+           SET own = excluded.own, pair = excluded.pair, own_hash = excluded.own_hash, pair_hash = excluded.pair_hash`,
           embedder.key,
           resource,
           passage,
-          own,
-          pair,
+          own.bytes,
+          pair.bytes,
+          own.hash,
+          pair.hash,
         )
         touch(touched, resource, messageKey(passage))
       }
@@ -197,6 +219,9 @@ export class Embeddings {
     const isIncluded = 'id NOT IN (SELECT value FROM json_each(?))'
     write(() => {
       index.run(`UPDATE embedders SET anew = 1 WHERE ${isIncluded}`, ids)
+      // Without their hashes, the present vectors serve searches and are not reused for new ones.
+      const ofIncluded = `embedder IN (SELECT key FROM embedders WHERE ${isIncluded})`
+      index.run(`UPDATE vectors SET own_hash = NULL, pair_hash = NULL WHERE ${ofIncluded}`, ids)
       index.run(
         `INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE ${isIncluded}
          ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
@@ -247,10 +272,33 @@ export class Embeddings {
     return text !== undefined && passageHash(text) === indexed ? text : undefined
   }
 
+  /** The same text has the same vector, in whichever thread and of whichever resource it stands. */
+  #embeddedText(embedder: number, text: string): EmbeddedText {
+    const { index } = this.#databases
+    const hash = passageHash(text)
+    const known =
+      index.one<{ vector: Uint8Array }>('SELECT own AS vector FROM vectors WHERE embedder = ? AND own_hash = ? LIMIT 1', embedder, hash) ??
+      index.one<{ vector: Uint8Array }>(
+        'SELECT pair AS vector FROM vectors WHERE embedder = ? AND pair_hash = ? AND pair_hash <> own_hash LIMIT 1',
+        embedder,
+        hash,
+      )
+    return { text, hash, ...(known && { known: known.vector }) }
+  }
+
   #previous(passage: number): number | undefined {
     return this.#databases.index.one<{ key: number }>(
       'SELECT key FROM passages WHERE thread = (SELECT thread FROM passages WHERE key = ?1) AND key < ?1 ORDER BY key DESC LIMIT 1',
       passage,
     )?.key
   }
+}
+
+/** A known vector is quantised: its numbers follow the scale, a float. */
+function dimensionOf(vector: TextVector['vector']): number {
+  return vector instanceof Uint8Array ? quantisedNumbers(vector).length : vector.length
+}
+
+function quantisedText({ hash, vector }: TextVector): { hash: string; bytes: Uint8Array } {
+  return { hash, bytes: vector instanceof Uint8Array ? vector : quantise(vector) }
 }

@@ -8,9 +8,15 @@ import { Indexer, type IndexingResult } from './indexer.ts'
 import { Searcher, type Question } from './searcher.ts'
 import { WorkerCalls } from './worker-calls.ts'
 
-/** The indexing steps that a search does first: for pending changes, and during a rebuild. */
+/** The indexing steps that a search does first: while messages are missing in the index, and while all are indexed again. */
 const stepsBeforeSearch = 100
 const stepsDuringRebuild = 3
+
+export interface SearchResult {
+  hits: RecallHit[]
+  /** Messages that were committed before the search are not in the index yet. */
+  incomplete: boolean
+}
 
 /** The operations on an index, one after the other. Runs in a worker thread for a database file. */
 export class RecallEngine {
@@ -31,21 +37,24 @@ export class RecallEngine {
     return this.#indexer.step()
   }
 
-  /** Indexes pending changes first, up to 10,000 messages; during a rebuild fewer, and searches what is indexed by then. */
-  search(question: Question): RecallHit[] {
-    for (let step = 1; this.catchUp(step); step += 1) { /* one step at a time */ }
-    return this.find(question)
+  /** Indexes what is missing first, up to 10,000 messages, and searches what is indexed by then. */
+  search(question: Question): SearchResult {
+    for (let step = 1; ; step += 1) {
+      const { again, incomplete } = this.catchUp(step)
+      if (!again) return this.find(question, incomplete)
+    }
   }
 
-  /** Runs the `step`th indexing step of a search. Returns whether the search runs another. */
-  catchUp(step: number): boolean {
-    const { more, behind } = this.#indexer.step()
-    return more && step < (behind ? stepsBeforeSearch : stepsDuringRebuild)
+  /** Runs the `step`th indexing step of a search. `again`: the search runs another; `incomplete`: messages will be missing. */
+  catchUp(step: number): { again: boolean; incomplete: boolean } {
+    const { more, missing } = this.#indexer.step()
+    const again = more && step < (missing ? stepsBeforeSearch : stepsDuringRebuild)
+    return { again, incomplete: missing && !again }
   }
 
   /** Searches what is indexed. */
-  find(question: Question): RecallHit[] {
-    return this.#searcher.search(question)
+  find(question: Question, incomplete: boolean): SearchResult {
+    return { hits: this.#searcher.search(question), incomplete }
   }
 
   register(embedder: string, now: number): void {
@@ -126,9 +135,17 @@ class OwnThread implements EnginePort {
     method: Method, ...args: Parameters<RecallEngine[Method]>
   ): Promise<ReturnType<RecallEngine[Method]>> {
     if (method === 'index') await this.#yield()
-    if (method === 'search') for (let step = 1; this.#engine.catchUp(step); step += 1) await this.#yield()
-    const act = this.#engine[method === 'search' ? 'find' : method] as (...args: unknown[]) => ReturnType<RecallEngine[Method]>
+    if (method === 'search') return (await this.#search(args[0] as Question)) as ReturnType<RecallEngine[Method]>
+    const act = this.#engine[method] as (...args: unknown[]) => ReturnType<RecallEngine[Method]>
     return act.apply(this.#engine, args)
+  }
+
+  async #search(question: Question): Promise<SearchResult> {
+    for (let step = 1; ; step += 1) {
+      const { again, incomplete } = this.#engine.catchUp(step)
+      if (!again) return this.#engine.find(question, incomplete)
+      await this.#yield()
+    }
   }
 
   async close(): Promise<void> {

@@ -49,7 +49,7 @@ function indexAll(engine: RecallEngine): void {
 
 /** Has vectors made of whatever is given out, as long as anything is. */
 function embedAll(engine: RecallEngine, limit: number): void {
-  const vector = Float32Array.of(1, 0.5)
+  const vector = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
   for (let calls = 0; calls < 2 * count; calls += 1) {
     const { passages, outdated } = engine.readDue(embedder, limit, 1)
     if (passages.length === 0 && outdated.length === 0) return
@@ -111,7 +111,7 @@ describe('deleted messages', () => {
   it('[K1.12] don\'t block completion when the last queued message is deleted', async () => {
     const { store, engine } = await engineBeside()
     const { passages: [first] } = engine.readDue(embedder, 1, 1)
-    const vector = Float32Array.of(1, 0.5)
+    const vector = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
     if (first) engine.storeVectors(embedder, [{ ...first, own: vector, pair: vector }])
     expect(engine.embedderState(embedder).complete).toBe(false)
     await store.deleteMessages({ threadId: 't' }, Array.from({ length: count - 1 }, (_, at) => id(at + 1)))

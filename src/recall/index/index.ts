@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import { compileFilter } from '../filter/filter.ts'
-import type { RecallHit, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../store/contract/recall.ts'
+import type { RecallHits, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../store/contract/recall.ts'
 import { Connection } from '../../store/sqlite/connection.ts'
 import { storeFailure } from '../../store/sqlite/failure.ts'
 import type { SqlConnection } from '../../store/sql/driver.ts'
@@ -23,17 +23,17 @@ export class LibSQLRecall implements RecallIndex {
     this.#clock = clock
   }
 
-  async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHit[]> {
+  async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHits> {
     if (query.resourceId === undefined && query.threadId === undefined) {
       throw new HeedError('invalid_argument', 'A search needs a resourceId or a threadId.', { details: { field: 'resourceId' } })
     }
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (scheduler) => {
       const vector = embedder ? await embedQuestion(scheduler, embedder, query.text) : undefined
-      const hits = await scheduler.engine.call('search', { ...query, ...(vector && { vector }) })
+      const { hits, incomplete } = await scheduler.engine.call('search', { ...query, ...(vector && { vector }) })
       // Another process may have stored messages that have no vectors yet.
       if (embedder) scheduler.queueFor(embedder).wake()
-      return hits
+      return incomplete ? Object.assign(hits, { incomplete: true as const }) : hits
     })
   }
 

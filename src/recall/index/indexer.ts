@@ -14,6 +14,7 @@ interface Progress {
   number: number
   done: number | null
   until: number | null
+  fresh: number
 }
 
 interface MessageRecord {
@@ -47,8 +48,8 @@ interface PassageRecord {
 export interface IndexingResult {
   /** False when the index is up to date. */
   more: boolean
-  /** There are changes that are not indexed yet. */
-  behind: boolean
+  /** Committed messages are not in the index yet, so that a search would not find them. */
+  missing: boolean
   indexed: number
   /** Changes up to this number are indexed and may be deleted. */
   number: number
@@ -72,17 +73,17 @@ export class Indexer {
   step(): IndexingResult {
     const { messages, index, write } = this.#databases
     const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
-    if (generation === undefined) return { more: false, behind: false, indexed: 0, number: 0 }
+    if (generation === undefined) return { more: false, missing: false, indexed: 0, number: 0 }
     const progress = this.#progress()
     if (progress?.generation !== generation) {
       this.#startOver(generation)
-      return { more: true, behind: false, indexed: 0, number: 0 }
+      return { more: true, missing: true, indexed: 0, number: 0 }
     }
     const { keys, number } = this.#nextChanges(progress)
     const rebuilt = keys.length < indexedAtOnce ? this.#nextOfRebuild(progress, indexedAtOnce - keys.length) : undefined
     const all = [...new Set([...keys, ...(rebuilt?.keys ?? [])])]
     if (all.length === 0 && number === progress.number && rebuilt?.done === progress.done) {
-      return { more: false, behind: false, indexed: 0, number }
+      return { more: false, missing: false, indexed: 0, number }
     }
     const prepared = all.map((key) => this.#prepare(key))
     const current = write(() => {
@@ -93,13 +94,21 @@ export class Indexer {
       for (const one of prepared) this.#put(one, touched)
       this.#collections.logChanges(touched)
       const done = rebuilt ? rebuilt.done : progress.done
-      index.run('UPDATE progress SET number = ?, done = ?, until = ?', number, done, done === null ? null : progress.until)
+      const isDone = done === null
+      index.run(
+        'UPDATE progress SET number = ?, done = ?, until = ?, fresh = ?',
+        number,
+        done,
+        isDone ? null : progress.until,
+        isDone ? 0 : progress.fresh,
+      )
       return true
     })
     const behind = !current || keys.length >= indexedAtOnce
+    const rebuilds = rebuilt !== undefined && rebuilt.done !== null
     return {
-      more: behind || (rebuilt !== undefined && rebuilt.done !== null),
-      behind,
+      more: behind || rebuilds,
+      missing: behind || (rebuilds && progress.fresh === 1),
       indexed: current ? all.length : 0,
       number: current ? number : progress.number,
     }
@@ -167,7 +176,7 @@ export class Indexer {
   }
 
   #progress(): Progress | undefined {
-    return this.#databases.index.one<Progress>('SELECT generation, number, done, until FROM progress')
+    return this.#databases.index.one<Progress>('SELECT generation, number, done, until, fresh FROM progress')
   }
 
   /** The newest change, and the newest message. */
@@ -185,7 +194,7 @@ export class Indexer {
       const { number, until } = this.#newest()
       for (const table of ['passages', 'resources', 'touched', 'vectors', 'unembedded', 'progress']) index.run(`DELETE FROM ${table}`)
       index.run(`INSERT INTO words (words) VALUES ('delete-all')`)
-      index.run('INSERT INTO progress (one, generation, number, done, until) VALUES (1, ?, ?, 0, ?)', generation, number, until)
+      index.run('INSERT INTO progress (one, generation, number, done, until, fresh) VALUES (1, ?, ?, 0, ?, 1)', generation, number, until)
     })
   }
 
@@ -285,7 +294,7 @@ export class Indexer {
    */
   #predecessorChanged(passage: number, resource: number): void {
     this.#databases.index.run(
-      'UPDATE vectors SET pair = own WHERE embedder IN (SELECT key FROM embedders) AND resource = ? AND passage = ?',
+      'UPDATE vectors SET pair = own, pair_hash = own_hash WHERE embedder IN (SELECT key FROM embedders) AND resource = ? AND passage = ?',
       resource,
       passage,
     )

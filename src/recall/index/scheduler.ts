@@ -66,7 +66,7 @@ export class IndexScheduler {
   #openQueue(embedder: TextEmbedder): EmbedderQueue {
     const known = this.#queues.get(embedder.id)
     if (known) return known
-    const queue = new EmbedderQueue(this.engine, embedder, this.#clock)
+    const queue = new EmbedderQueue(this.engine, embedder, this.#clock, (message, fields) => this.logger?.info(message, { ...fields }))
     this.#queues.set(embedder.id, queue)
     return queue
   }

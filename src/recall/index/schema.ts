@@ -61,7 +61,7 @@ export const quotesSchema = `
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
 /** An index with another version is created again. */
-export const indexVersion = 3
+export const indexVersion = 4
 
 /**
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
@@ -78,7 +78,9 @@ export const indexSchema = `
     number INTEGER NOT NULL,
     -- During a rebuild: messages up to \`done\` are indexed again, those up to \`until\` are pending. Null without a rebuild.
     done INTEGER,
-    until INTEGER
+    until INTEGER,
+    -- 1 while a rebuild fills an empty index: the messages that it has not read yet cannot be found.
+    fresh INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   -- The version grows with each change. It starts at random, so that a cache cannot mistake it for the version of a former index.
   CREATE TABLE resources (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT (abs(random() >> 20))) STRICT;
@@ -116,8 +118,13 @@ export const indexSchema = `
     passage INTEGER NOT NULL,
     own BLOB NOT NULL,
     pair BLOB NOT NULL,
+    -- The hashes of the two texts: passages with the same text share the work of an embedder. Null when the vectors are to be made again.
+    own_hash TEXT,
+    pair_hash TEXT,
     PRIMARY KEY (embedder, resource, passage)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX vectors_own_hash ON vectors (embedder, own_hash) WHERE own_hash IS NOT NULL;
+  CREATE INDEX vectors_pair_hash ON vectors (embedder, pair_hash) WHERE pair_hash IS NOT NULL AND pair_hash <> own_hash;
   -- The queue of passages that lack vectors of their present text. A revision is unique: late vectors of a former text do not match it.
   CREATE TABLE unembedded (
     embedder INTEGER NOT NULL,

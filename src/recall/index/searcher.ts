@@ -3,8 +3,8 @@ import { isoTime } from '../../signals/conversions.ts'
 import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
-import { confidence, judgedForConfidence, ranking, type Meanings, type Ranked } from '../rank/rank.ts'
-import { Copies, type MessageStamp } from '../rank/copies.ts'
+import { confidence, isRepetition, judgedForConfidence, ranking, type Meanings, type Ranked } from '../rank/rank.ts'
+import { Copies, DistinctTexts, type MessageStamp } from '../rank/copies.ts'
 import { extractTerms } from '../text/terms.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
@@ -89,7 +89,7 @@ export class Searcher {
     const metadataOf = test && this.#metadataReader(collection, scope.resourceId)
     const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
-    const ignored = this.#questionPassages(collection, question)
+    const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
     const ranked = ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(ignored && { ignored }) })
     const hits = this.#takeHits(collection, ranked, question)
     const certainty = confidence(collection.count, terms.length, postings, hits, meanings)
@@ -113,6 +113,16 @@ export class Searcher {
     return resource && owner !== undefined
       ? { resource: resource.key, resourceId: owner, ...(thread && { thread: thread.key }) }
       : undefined
+  }
+
+  /** A test for the passages that are the question of a run: itself, and where it was asked before. */
+  #ignoredPassages(
+    collection: ResourceCollection, question: Question, terms: number, postings: readonly Posting[],
+  ): ((at: number) => boolean) | undefined {
+    if (question.shown?.asked === undefined) return undefined
+    const isQuestion = this.#questionPassages(collection, question)
+    const isRepeated = isRepetition(collection, terms, postings)
+    return isQuestion ? (at) => isRepeated(at) || isQuestion(at) : isRepeated
   }
 
   /** A test for the passages of the question itself, and of what was sent with it. */
@@ -204,6 +214,7 @@ export class Searcher {
     const judged = new Set<number>()
     const wanted = Math.max(question.limit, judgedForConfidence)
     const copies = this.#shownMessages(question)
+    const distinct = question.distinct ? new DistinctTexts() : undefined
     for (const one of ranked) {
       const key = messageKey(collection.keys[one.at] ?? 0)
       if (judged.has(key)) continue
@@ -213,6 +224,7 @@ export class Searcher {
       if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
       const text = () => searchableText(JSON.parse(row.content) as MessageContent)
       if (copies?.has(row, text)) continue
+      if (distinct && !distinct.add(text())) continue
       copies?.add(row, text)
       taken.add(refKey(row))
       hits.push({ ...one, row })

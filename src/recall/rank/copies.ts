@@ -1,3 +1,6 @@
+import { isQuestion } from '../text/passages.ts'
+import { extractTerms } from '../text/terms.ts'
+
 /** The fields of a message that its copy in a cloned thread shares. */
 export interface MessageStamp {
   role: string
@@ -26,4 +29,42 @@ export class Copies {
 
 function stampKey({ role, createdAt }: MessageStamp): string {
   return `${createdAt} ${role}`
+}
+
+/** So much of a text is compared. */
+const comparedLength = 4_000
+/** Questions that share this part of their terms ask the same. */
+export const sameQuestion = 0.75
+
+/**
+ * Texts that differ in what they say. Statements are the same when they differ in case, punctuation and spaces at most: one other word can
+ * turn a fact into its opposite. Questions state nothing, and are the same when they share most of their terms.
+ */
+export class DistinctTexts {
+  readonly #statements = new Set<string>()
+  readonly #questions: Array<ReadonlySet<string>> = []
+
+  /** Adds a text. False when one that says the same was added before. */
+  add(text: string): boolean {
+    const compared = text.slice(0, comparedLength)
+    const words = wordsOf(compared)
+    if (this.#statements.has(words)) return false
+    this.#statements.add(words)
+    if (!isQuestion(compared)) return true
+    const terms = new Set(extractTerms(compared))
+    if (this.#questions.some((other) => shareOfBoth(terms, other) >= sameQuestion)) return false
+    if (terms.size > 0) this.#questions.push(terms)
+    return true
+  }
+}
+
+function wordsOf(text: string): string {
+  return (text.toLowerCase().normalize('NFKC').match(/[\p{L}\p{N}\p{M}]+/gu) ?? [text.trim()]).join(' ')
+}
+
+/** The terms that both have, as a share of those that either has. */
+function shareOfBoth(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let both = 0
+  for (const term of a) if (b.has(term)) both += 1
+  return both / (a.size + b.size - both || 1)
 }

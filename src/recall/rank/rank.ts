@@ -1,4 +1,5 @@
 import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
+import { sameQuestion } from './copies.ts'
 
 /** How much each reason counts. The values were chosen on conversations: `npm run bench:recall` measures them and others. */
 export interface Weights {
@@ -120,6 +121,26 @@ export function* ranking(
         question: question[at] ?? 0,
       },
     }
+  }
+}
+
+/**
+ * A test for passages that ask the same as a question with so many terms: they consist of nearly its terms. Such a passage would be the
+ * best result for the question, and answers nothing.
+ */
+export function isRepetition(
+  { count, length, question }: Collection, terms: number, postings: readonly Posting[],
+): (at: number) => boolean {
+  const shared = new Uint16Array(count)
+  for (const { passages } of postings) {
+    for (let n = 0; n < passages.length; n += 1) {
+      const at = passages[n] ?? 0
+      shared[at] = (shared[at] ?? 0) + 1
+    }
+  }
+  return (at) => {
+    const both = shared[at] ?? 0
+    return question[at] === 1 && both > 0 && both / (terms + (length[at] ?? 0) - both) >= sameQuestion
   }
 }
 

@@ -3,7 +3,9 @@ const stopWords = new Set(
   ('a an the of to in on at for and or but is are was were be been being do does did has have had i you he she it we they me him'
   + ' her us them my your his its our their this that these those with as by from about into over after before what which who'
   + ' whom whose when where why how not no so if than then there here will would can could should may might just also very'
-  + ' really some any all').split(' '),
+  + ' really some any all'
+  // What an apostrophe leaves of "what's", "don't", "I'll" and others.
+  + ' s t d m ll re ve don doesn didn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn').split(' '),
 )
 
 const runs = /[\p{L}\p{N}\p{M}]+/gu

@@ -65,6 +65,8 @@ async function processUnread(run: Run, input: readonly MessageRow[]): Promise<vo
     const { rows, all } = unansweredBefore(run.history, run.id, input)
     if (!all) for await (const outside of unansweredOutside(run.host, run.rows[0])) await processEarlier(run, outside, true)
     if (rows.length > 0) await processEarlier(run, rows, false)
+    // Memory before the processors of the input, which see it; after those of earlier input, which recall may quote.
+    await run.commitContext()
   }
   if (input.length > 0) await run.processInput(input)
 }

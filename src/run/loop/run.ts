@@ -176,8 +176,16 @@ export class Run {
 
   /** Runs the input processors on rows, and stores what they changed. `outside`: the window doesn't have these rows. */
   async processInput(rows: readonly MessageRow[], outside = false): Promise<void> {
-    const result = this.processors.input(this, rows, outside)
-    const changed = isPromise(result) ? await result : result
+    try {
+      const result = this.processors.input(this, rows, outside)
+      await this.#changeInput(rows, isPromise(result) ? await result : result)
+    } catch (error) {
+      await this.#changeInput(rows, this.processors.failedInput(this, rows, error, outside))
+      throw error
+    }
+  }
+
+  async #changeInput(rows: readonly MessageRow[], changed: readonly MessageRow[] | undefined): Promise<void> {
     if (changed) await this.#ofHost(this.host.reviseInput(this.history.changeInput(rows, changed)))
   }
 
@@ -309,6 +317,10 @@ export class Run {
 
   #signalRow(signal: Signal): MessageRow {
     return { ...signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId }), runId: this.id, step: this.step }
+  }
+
+  get hasOwnSignals(): boolean {
+    return this.#ownSignals.length > 0
   }
 
   /** The signals of the run to itself that are not stored yet. The caller stores them. */

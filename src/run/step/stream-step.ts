@@ -26,9 +26,11 @@ const noSettings: ModelSettings = {}
 /** Calls the model once and publishes its stream. Throws when all models of the list failed. */
 export async function streamStep(run: Run): Promise<StreamedStep> {
   await repeatLanes(run)
+  // Memory first: processors see, and may limit, all that the model will read.
+  await run.commitContext()
   const result = run.processors.inputStep(run)
   const change = isPromise(result) ? await result : result
-  await run.commitContext()
+  if (run.hasOwnSignals) await run.commitOwnSignals()
   // Only a provider's own tools may be called with a string.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
   const settings: ModelSettings = run.options.modelSettings || change.modelSettings

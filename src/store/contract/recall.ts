@@ -11,7 +11,7 @@ import type { Reasons } from '../../recall/rank/rank.ts'
  * - Vectors follow later: an embedder that fails or returns invalid vectors is called again, and `status` reports it.
  */
 export interface RecallIndex {
-  search(query: RecallQuery): Promise<RecallHit[]>
+  search(query: RecallQuery): Promise<RecallHits>
   /**
    * Computes the vectors of all present and future messages with this embedder. The vectors of the former one are used until it has
    * finished. `logger` receives failures that no call reports.
@@ -41,6 +41,8 @@ export interface RecallQuery {
   shown?: { threadId: string; from: number; asked?: number }
   /** Excludes these messages. */
   except?: readonly MessageRef[]
+  /** Of messages with equal or nearly equal texts, returns the best alone. */
+  distinct?: boolean
 }
 
 /** Ids of messages mean nothing outside of their thread. */
@@ -66,6 +68,12 @@ export interface RecallHit {
   score: number
   /** What contributed to the score, and how much: shared `words`, `meaning`, neighbours, the thread. */
   reasons: Reasons
+}
+
+/** The hits, best first. */
+export interface RecallHits extends Array<RecallHit> {
+  /** Messages that were committed before the search are not indexed yet, so that the search could not find them. */
+  incomplete?: true
 }
 
 export interface RecallStatus {

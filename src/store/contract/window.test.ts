@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { turnBoundary, windowStart } from './window.ts'
+import { cutOrdinal, turnBoundary, windowStart } from './window.ts'
 
 const marks = fc.tuple(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 50 })).map(([low, more]) => ({ low, high: low + more }))
 
@@ -22,12 +22,22 @@ describe('the window', () => {
     }))
   })
 
-  it('[P1.3] slides by one and is exact when both marks are the same', () => {
+  it('[P1.6] slides by one when both marks are the same, and begins with a turn that is not too far', () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 50 }), fc.nat(500), fc.nat(10), (mark, ordinal, back) => {
       const window = { low: mark, high: mark }
       expect(windowStart(ordinal, window)).toBe(Math.max(0, ordinal - mark))
       const first = { ordinal: ordinal + back + 1, turn: ordinal + 1 }
-      expect(turnBoundary(first, window)).toBe(first.ordinal)
+      expect(turnBoundary(first, window)).toBe(back > mark ? first.ordinal : first.turn)
+    }))
+  })
+
+  it('[K2.14] knows the message with which the window was cut', () => {
+    fc.assert(fc.property(marks, fc.integer({ min: 1, max: 2_000 }), (window, ordinal) => {
+      const start = windowStart(ordinal, window)
+      fc.pre(start > 0)
+      const cut = cutOrdinal(start, window)
+      expect(windowStart(cut, window)).toBe(start)
+      expect(windowStart(cut - 1, window)).toBeLessThan(start)
     }))
   })
 

@@ -8,7 +8,10 @@
 export interface WindowMarks {
   /** The window always has at least this many of the last messages. */
   low: number
-  /** The window grows to this size before it is cut. If equal to `low`, it slides by one. */
+  /**
+   * The window grows to this size before it is cut. If equal to `low`, the window is exact: it has so many messages before the input of
+   * the run, and one more where it would begin with an answer.
+   */
   high: number
 }
 
@@ -23,12 +26,23 @@ export function windowStart(ordinal: number, { low, high }: WindowMarks): number
   return Math.ceil((ordinal - full) / chunk) * chunk
 }
 
+/** The ordinal of the message with which the window was cut to this start. */
+export function cutOrdinal(start: number, { low, high }: WindowMarks): number {
+  const full = Math.max(low, high)
+  return start - Math.max(1, full - low) + full + 1
+}
+
+/** True for a window of a fixed size, which moves with each run. */
+export function isExact({ low, high }: WindowMarks): boolean {
+  return low >= high
+}
+
 /**
- * The ordinal at which the window begins, given the first message inside of it: the start of that message's turn. A window that slides by
- * one is exact and begins at the message itself, and so does a window whose turn began too long ago, as in a thread that mostly gets other
- * signals. Neither splits a call from its result: both are one message.
+ * The ordinal at which the window begins, given the first message inside of it: the start of that message's turn. A window whose turn
+ * began too long ago, as in a thread that mostly gets other signals, begins at the message itself. Neither splits a call from its result:
+ * both are one message.
  */
 export function turnBoundary(first: { ordinal: number; turn: number }, { low, high }: WindowMarks): number {
   const isFar = first.ordinal - first.turn > Math.max(low, high)
-  return first.turn === 0 || isFar || low >= high ? first.ordinal : first.turn
+  return first.turn === 0 || isFar ? first.ordinal : first.turn
 }

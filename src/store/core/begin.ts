@@ -1,7 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
-import type { MessageRow } from '../../message/row.ts'
+import { isRecallBlock, type MessageRow } from '../../message/row.ts'
 import type { BegunRun, Claimed, Fence, FormerLease, MailboxRow, Scope, Window, Windows } from '../contract/threads.ts'
-import { turnBoundary, windowStart } from '../contract/window.ts'
+import { cutOrdinal, isExact, turnBoundary, windowStart } from '../contract/window.ts'
 import { fencedThread, grantLease, isAlive, releaseLease, reserveRun, scopedThread, transitionThread } from './lease.ts'
 import { cancelMail, encodeOrdRanges, runnable, startingMail, takeMail } from './mailbox.ts'
 import { laneRow, messageRow, runRow, threadRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from './records.ts'
@@ -163,23 +163,39 @@ function begunRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, wi
   }
 }
 
-/** The rows of the window as it was when the run began, and at least all rows of the run itself. */
-function windowRows(tables: ThreadTables, thread: ThreadRecord, run: Pick<RunRecord, 'firstSeq' | 'ordinal'>, window: Window): RowRecord[] {
+/**
+ * The rows of the window as it was when the run began, and at least all rows of the run itself. Recall blocks from before the last cut are
+ * left out: they answer earlier questions, and the prompt has changed at that cut anyway. `coming`: messages that the ordinal counts and
+ * the thread does not have yet.
+ */
+function windowRows(
+  tables: ThreadTables, thread: ThreadRecord, run: Pick<RunRecord, 'firstSeq' | 'ordinal'>, window: Window, coming = 0,
+): RowRecord[] {
   if (window === false) return tables.rowsFrom(thread, run.firstSeq)
-  const start = windowStart(run.ordinal, window)
+  // An exact window counts the messages before the input.
+  const ordinal = isExact(window) ? run.ordinal - coming - inputCount(tables, thread, run) : run.ordinal
+  const start = windowStart(ordinal, window)
   if (start === 0) return tables.rowsFrom(thread, 0)
 
   // Deleted messages leave gaps in the ordinals; the low mark counts the messages that exist.
-  const lowest = tables.countedBack(thread, run.ordinal, window.low)
+  const lowest = tables.countedBack(thread, ordinal, window.low)
   const first = tables.countedFrom(thread, Math.min(start + 1, lowest?.ordinal ?? 1))
   const boundary = first && tables.countedFrom(thread, turnBoundary(first, window))
-  return tables.rowsFrom(thread, Math.min(boundary?.seq ?? run.firstSeq, run.firstSeq))
+  const cut = cutOrdinal(start, window)
+  return tables
+    .rowsFrom(thread, Math.min(boundary?.seq ?? run.firstSeq, run.firstSeq))
+    .filter((row) => !(row.role === 'context' && row.ordinal < cut && isRecallBlock(messageRow(thread, row))))
+}
+
+/** The number of counted messages in the input that started a run. */
+function inputCount(tables: ThreadTables, thread: ThreadRecord, { firstSeq, ordinal }: Pick<RunRecord, 'firstSeq' | 'ordinal'>): number {
+  return tables.rowsFrom(thread, firstSeq).filter((row) => row.counted > 0 && row.ordinal <= ordinal).length
 }
 
 export function readWindow(tables: ThreadTables, scope: Scope, window: Window, coming: number): MessageRow[] {
   const thread = scopedThread(tables, scope)
   const run = { firstSeq: thread.nextSeq, ordinal: thread.ordinal + coming }
-  return windowRows(tables, thread, run, window).map((row) => messageRow(thread, row))
+  return windowRows(tables, thread, run, window, coming).map((row) => messageRow(thread, row))
 }
 
 export function retryParked(

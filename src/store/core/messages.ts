@@ -114,10 +114,20 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
 
 export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
   const thread = scopedThread(tables, scope)
-  if (messageIds === undefined) {
-    removeStoredLaneSignals(tables, thread)
-    return tables.removeAllRows(thread)
+  const count = messageIds === undefined ? deleteAllMessages(tables, thread) : deleteSomeMessages(tables, thread, messageIds)
+  if (count > 0) {
+    thread.updatedAt = tables.now()
+    tables.putThread(thread)
   }
+  return count
+}
+
+function deleteAllMessages(tables: ThreadTables, thread: ThreadRecord): number {
+  removeStoredLaneSignals(tables, thread)
+  return tables.removeAllRows(thread)
+}
+
+function deleteSomeMessages(tables: ThreadTables, thread: ThreadRecord, messageIds: readonly string[]): number {
   const removed = messageIds.filter((id) => tables.removeMessage(thread, id))
   tables.removeQuotes(thread, removed)
   removeLaneSignals(tables, thread, removed)

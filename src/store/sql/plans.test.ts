@@ -127,7 +127,7 @@ describe('finding by a value', () => {
   })
 
   it('finds clones and messages by an index', () => {
-    const clones = `SELECT id FROM heed_threads WHERE json_extract(metadata, '$.clone.sourceThreadId') = ? ORDER BY created_at, id`
+    const clones = `SELECT id FROM heed_threads WHERE json_extract(metadata, '$.clone.sourceThreadId') = ? ORDER BY created_at, key`
     expect(planOf(clones)).toMatch(/^SEARCH heed_threads USING (COVERING )?INDEX heed_threads_clones/)
     expect(planOf(findMessagesSql)).toMatch(/SEARCH heed_messages USING INDEX heed_messages_id \(id=\?\)/)
     expect(planOf(findMessagesSql)).toMatch(/SEARCH heed_messages USING INDEX heed_messages_part \(message_id=\?\)/)

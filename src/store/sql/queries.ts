@@ -205,7 +205,8 @@ export function listThreads(
   const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
   const { driver, ordered } = chooseIndex(statements, query)
   const column = field === 'updatedAt' ? (ordered ? 'm.of_updated' : 'updated_at') : ordered ? 'm.of_time' : 'created_at'
-  const id = ordered ? 'm.of_id' : 'id'
+  // Threads of one millisecond are in the order in which they were created, whatever their ids are.
+  const key = ordered ? 'm.thread' : 'heed_threads.key'
   const from = driver ? 'heed_thread_metadata m CROSS JOIN heed_threads ON heed_threads.key = m.thread' : 'heed_threads'
 
   const wanted = new Conditions()
@@ -221,9 +222,14 @@ export function listThreads(
   const counted = query.total
     ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${from} ${wanted.where}`, ...wanted.values)
     : undefined
-  if (query.after) wanted.add(`(${column}, ${id}) ${direction === 'ASC' ? '>' : '<'} (?, ?)`, query.after.at, query.after.id)
+  if (query.after) {
+    // A thread that was deleted since has no key: those of its millisecond are listed again rather than left out.
+    const [beyond, none] = direction === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER]
+    const after = '(?, coalesce((SELECT a.key FROM heed_threads a WHERE a.id = ?), ?))'
+    wanted.add(`(${column}, ${key}) ${beyond} ${after}`, query.after.at, query.after.id, none)
+  }
 
-  const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${id} ${direction} LIMIT ? OFFSET ?`
+  const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${key} ${direction} LIMIT ? OFFSET ?`
   const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
   const page = found.slice(0, query.limit)
   return {

@@ -34,15 +34,15 @@ const threads = `
     title TEXT NOT NULL,
     metadata TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX heed_threads_created ON heed_threads (resource_id, created_at, id);
-  CREATE INDEX heed_threads_updated ON heed_threads (resource_id, updated_at, id);
-  CREATE INDEX heed_threads_all_created ON heed_threads (created_at, id);
-  CREATE INDEX heed_threads_all_updated ON heed_threads (updated_at, id);
+  CREATE INDEX heed_threads_created ON heed_threads (resource_id, created_at, key);
+  CREATE INDEX heed_threads_updated ON heed_threads (resource_id, updated_at, key);
+  CREATE INDEX heed_threads_all_created ON heed_threads (created_at, key);
+  CREATE INDEX heed_threads_all_updated ON heed_threads (updated_at, key);
   CREATE INDEX heed_threads_active ON heed_threads (owner) WHERE status <> 'idle';
   CREATE INDEX heed_threads_due ON heed_threads (due_at) WHERE due_at IS NOT NULL;
   -- A thread is deleted and transferred with its parent.
-  CREATE INDEX heed_threads_parent ON heed_threads (parent_id, created_at, id) WHERE parent_id IS NOT NULL;
-  CREATE INDEX heed_threads_clones ON heed_threads (json_extract(metadata, '$.clone.sourceThreadId'), created_at, id)
+  CREATE INDEX heed_threads_parent ON heed_threads (parent_id, created_at, key) WHERE parent_id IS NOT NULL;
+  CREATE INDEX heed_threads_clones ON heed_threads (json_extract(metadata, '$.clone.sourceThreadId'), created_at, key)
     WHERE json_extract(metadata, '$.clone.sourceThreadId') IS NOT NULL;
 
   -- The short values of the threads' metadata, with their type: lists of threads filter by them. The code that writes
@@ -53,22 +53,21 @@ const threads = `
     value TEXT NOT NULL,
     of_resource TEXT NOT NULL,
     of_time INTEGER NOT NULL,
-    of_id TEXT NOT NULL,
     of_updated INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (thread, name)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX heed_thread_metadata_value ON heed_thread_metadata (name, value, of_resource, of_time, of_id);
-  CREATE INDEX heed_thread_metadata_updated ON heed_thread_metadata (name, value, of_resource, of_updated, of_id);
+  CREATE INDEX heed_thread_metadata_value ON heed_thread_metadata (name, value, of_resource, of_time, thread);
+  CREATE INDEX heed_thread_metadata_updated ON heed_thread_metadata (name, value, of_resource, of_updated, thread);
   CREATE TRIGGER heed_threads_added AFTER INSERT ON heed_threads WHEN new.metadata <> '{}' BEGIN
-    INSERT OR IGNORE INTO heed_thread_metadata (thread, name, value, of_resource, of_time, of_id, of_updated)
-    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.id, new.updated_at FROM json_each(new.metadata)
+    INSERT OR IGNORE INTO heed_thread_metadata (thread, name, value, of_resource, of_time, of_updated)
+    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.updated_at FROM json_each(new.metadata)
     WHERE type IN ('text', 'integer', 'real', 'true', 'false') AND length(atom) <= 256;
   END;
   CREATE TRIGGER heed_threads_changed AFTER UPDATE OF metadata, resource_id ON heed_threads
   WHEN old.metadata <> new.metadata OR old.resource_id <> new.resource_id BEGIN
     DELETE FROM heed_thread_metadata WHERE thread = old.key;
-    INSERT OR IGNORE INTO heed_thread_metadata (thread, name, value, of_resource, of_time, of_id, of_updated)
-    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.id, new.updated_at FROM json_each(new.metadata)
+    INSERT OR IGNORE INTO heed_thread_metadata (thread, name, value, of_resource, of_time, of_updated)
+    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.updated_at FROM json_each(new.metadata)
     WHERE type IN ('text', 'integer', 'real', 'true', 'false') AND length(atom) <= 256;
   END;
   CREATE TRIGGER heed_threads_removed AFTER DELETE ON heed_threads BEGIN

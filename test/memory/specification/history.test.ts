@@ -23,7 +23,8 @@ describe('every call about history', () => {
     const model = scriptedModel(() => 'Yes.')
     const agent = new Agent({ id: 'desk', model, memory: new Memory({ window: { low: 4, high: 4 }, semanticRecall: false, storage: kept(new LibSQLStore({ url: ':memory:' })) }) })
     for (let turn = 0; turn < 12; turn += 1) await agent.generate(`${turn}`, { memory: described })
-    expect(model.calls.at(-1)?.prompt.filter(({ role }) => role !== 'system')).toHaveLength(4)
+    // Four messages, and the question.
+    expect(model.calls.at(-1)?.prompt.filter(({ role }) => role !== 'system')).toHaveLength(5)
     expect((await (await agent.getMemory()).recall({ threadId: 'thread-1', perPage: false })).messages).toHaveLength(24)
   })
 })

@@ -55,7 +55,7 @@ export const leaseCases: StoreCase[] = [
       await store.createThread({ id: threadId, resourceId: scope.resourceId, now: 1 })
       await store.saveRows(scope, history)
       const own = await start(store, 'a', { options: { window: { low: 2, high: 2 } } })
-      assert.deepEqual(ids(own.rows), ['u5', 'a'])
+      assert.deepEqual(ids(own.rows), ['u4', 'u5', 'a'])
       await commit(store, own, finish)
       const agents = await start(store, 'b')
       assert.deepEqual(ids(agents.rows), ['u1', 'u2', 'u3', 'u4', 'u5', 'a', 'b'])

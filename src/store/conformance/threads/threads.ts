@@ -123,36 +123,36 @@ export const threadCases: StoreCase[] = [
       await make('foreign', 'top', 'resource-2')
       const listed = async (query: Partial<ThreadQuery>) =>
         ids((await store.listThreads({ limit: 10, orderBy: { field: 'createdAt', direction: 'ASC' }, ...query })).threads)
-      assert.deepEqual(await listed({}), ['foreign', 'other', 'other/1', 'top', 'top/1', 'top/1/1', 'top/2'])
-      assert.deepEqual(await listed({ parentId: null }), ['other', 'top'])
+      assert.deepEqual(await listed({}), ['top', 'top/1', 'top/1/1', 'top/2', 'other', 'other/1', 'foreign'])
+      assert.deepEqual(await listed({ parentId: null }), ['top', 'other'])
       assert.deepEqual(await listed({ parentId: 'top', resourceId: 'resource-1' }), ['top/1', 'top/2'])
       assert.equal((await store.listThreads({ limit: 1, parentId: null, total: true })).total, 2)
       await store.transferThread({ threadId: 'other' }, 'resource-3')
       assert.deepEqual(await listed({ resourceId: 'resource-3' }), ['other', 'other/1'])
       await rejectsWith('thread_forbidden', store.getThread({ threadId: 'other/1', resourceId: 'resource-1' }))
       assert.equal(await store.deleteThread({ threadId: 'top', resourceId: 'resource-1' }), true)
-      assert.deepEqual(await listed({}), ['foreign', 'other', 'other/1'])
+      assert.deepEqual(await listed({}), ['other', 'other/1', 'foreign'])
     },
   },
   {
-    name: 'threads are paged without repeats or gaps, also with equal times',
+    name: '[M1.17] threads are paged without repeats or gaps, those of equal times in the order of their creation',
     async run({ store: open }) {
       const store = await open()
       await create(store, ['c', 5], ['a', 5], ['e', 9], ['b', 5], ['d', 1], ['x', 5, {}, 'resource-2'])
       for (const field of ['createdAt', 'updatedAt'] as const) {
         for (const limit of [1, 2, 5, 100]) {
           const query = { resourceId: 'resource-1', limit }
-          assert.deepEqual(await pages(store, { ...query, orderBy: { field, direction: 'ASC' } }), ['d', 'a', 'b', 'c', 'e'])
-          assert.deepEqual(await pages(store, { ...query, orderBy: { field, direction: 'DESC' } }), ['e', 'c', 'b', 'a', 'd'])
+          assert.deepEqual(await pages(store, { ...query, orderBy: { field, direction: 'ASC' } }), ['d', 'c', 'a', 'b', 'e'])
+          assert.deepEqual(await pages(store, { ...query, orderBy: { field, direction: 'DESC' } }), ['e', 'b', 'a', 'c', 'd'])
         }
       }
       assert.deepEqual(
-        await pages(store, { limit: 2 }), ['e', 'x', 'c', 'b', 'a', 'd'], 'newest first, of all resources, by default',
+        await pages(store, { limit: 2 }), ['e', 'x', 'b', 'a', 'c', 'd'], 'newest first, of all resources, by default',
       )
       const offset = await store.listThreads({ resourceId: 'resource-1', limit: 2, offset: 1, total: true })
-      assert.deepEqual([ids(offset.threads), offset.more, offset.total], [['c', 'b'], true, 5])
+      assert.deepEqual([ids(offset.threads), offset.more, offset.total], [['b', 'a'], true, 5])
       const last = await store.listThreads({ resourceId: 'resource-1', limit: 3, offset: 2 })
-      assert.deepEqual([ids(last.threads), last.more, last.total], [['b', 'a', 'd'], false, undefined])
+      assert.deepEqual([ids(last.threads), last.more, last.total], [['a', 'c', 'd'], false, undefined])
     },
   },
   {

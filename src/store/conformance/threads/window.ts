@@ -41,13 +41,15 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: '[P1.3] equal marks slide by one, exactly',
+    name: '[P1.6] equal marks slide by one: so many messages before the input, from a turn on',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
       const starts: Array<string | undefined> = []
       for (let index = 0; index < 5; index += 1) starts.push((await turn(store, index, { low: 2, high: 2 }))[0])
-      assert.deepEqual(starts, ['u0', 'm0/0', 'm1/0', 'm2/0', 'm3/0'])
+      assert.deepEqual(starts, ['u0', 'u0', 'u1', 'u2', 'u3'])
+      const odd = await turn(store, 5, { low: 3, high: 3 })
+      assert.equal(odd[0], 'u3', 'one more than three: the window would begin with an answer')
     },
   },
   {
@@ -72,8 +74,8 @@ export const windowCases: StoreCase[] = [
         const shown = await turn(store, index, { low: 6, high: 6 }, noise)
         assert.deepEqual(userRows(shown), ['u0', 'u1', 'u2'].slice(0, index + 1))
       }
-      assert.deepEqual(userRows(await turn(store, 3, { low: 6, high: 6 })), ['u1', 'u2', 'u3'])
-      assert.deepEqual(userRows(await turn(store, 4, { low: 6, high: 6 })), ['u2', 'u3', 'u4'])
+      assert.deepEqual(userRows(await turn(store, 3, { low: 6, high: 6 })), ['u0', 'u1', 'u2', 'u3'])
+      assert.deepEqual(userRows(await turn(store, 4, { low: 6, high: 6 })), ['u1', 'u2', 'u3', 'u4'])
     },
   },
   {
@@ -133,7 +135,8 @@ export const windowCases: StoreCase[] = [
       const { fence } = await acceptOne(store, send('many', { rows: ['x', 'y', 'z', 'w'].map((id) => row(id)) }))
       assert.ok(fence)
       const begun = await store.beginRun(fence, windows({ low: 1, high: 1 }))
-      assert.deepEqual(ids(begun?.rows ?? []), ['x', 'y', 'z', 'w'])
+      assert.deepEqual(ids(begun?.rows ?? []).slice(-4), ['x', 'y', 'z', 'w'])
+      assert.equal(ids(begun?.rows ?? [])[0], 'u1', 'the message before the input, from its turn on')
     },
   },
   {
@@ -144,7 +147,7 @@ export const windowCases: StoreCase[] = [
       for (let index = 0; index < 6; index += 1) await turn(store, index, { low: 2, high: 4 })
       await store.deleteMessages(scope, ['u3', 'm3', 'u4', 'm4', 'u5', 'm5'])
       const shown = await turn(store, 6, { low: 4, high: 4 })
-      assert.deepEqual(userRows(shown), ['u2', 'u6'], 'u6, m2, u2, m1')
+      assert.deepEqual(userRows(shown), ['u1', 'u2', 'u6'], 'before u6: m2, u2, m1, u1')
       await store.deleteMessages(scope)
       assert.deepEqual(await turn(store, 7, { low: 2, high: 4 }), ['u7'])
     },

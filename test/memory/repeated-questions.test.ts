@@ -1,0 +1,56 @@
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { describe, expect, it } from 'vitest'
+import { Agent, Memory, type AnyEmbeddingModel } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { texts } from '../thread/said.ts'
+
+const block = (prompt: LanguageModelV4Prompt | undefined) => texts(prompt ?? []).filter((text) => text.startsWith('user: <recalled-messages>')).join('\n')
+
+describe.each(placeKinds())('questions that are asked again, $name', ({ make }) => {
+  it('[K2.16] find the facts as they did the first time, also in other words', async () => {
+    const model = scriptedModel(({ index }) => `I don't know, sorry (${index}).`)
+    const agent = new Agent({ id: 'clerk', model, memory: new Memory() })
+    openHeed({ agent }, make().store())
+    const memory = await agent.getMemory()
+    await memory.createThread({ threadId: 'facts', resourceId: 'ada' })
+    await memory.saveMessages({ threadId: 'facts', messages: [
+      'We spent the week in a cabin by the lake near Oslo.', 'The children swam every day.', 'My sister adopted a beagle called Biscuit in spring.', 'She walks it before work.',
+    ].map((content, at) => ({ id: `f-${at}`, role: at % 2 === 0 ? 'user' as const : 'assistant' as const, content })) })
+    const questions = ['What is the name of the dog that my sister adopted?', "What's the name of the dog my sister adopted?", 'What is the name of the dog that my sister has adopted?']
+    for (let time = 0; time < 9; time += 1) {
+      await agent.generate(questions[time % questions.length] ?? '', { memory: { thread: `ask-${time}`, resource: 'ada' } })
+      const shown = block(model.calls.at(-1)?.prompt)
+      expect(shown, `time ${time}`).toContain('a beagle called Biscuit')
+      expect(shown.match(/the dog/g)?.length ?? 0, `time ${time}`).toBeLessThanOrEqual(2)
+    }
+  })
+
+  it('[K2.16] equal statements are quoted once', async () => {
+    const model = scriptedModel(() => 'ok')
+    const agent = new Agent({ id: 'clerk', model, memory: new Memory({ semanticRecall: { messageRange: 0, topK: 3 } }) })
+    openHeed({ agent }, make().store())
+    const memory = await agent.getMemory()
+    for (const at of Array.from({ length: 6 }).keys()) {
+      await memory.createThread({ threadId: `t-${at}`, resourceId: 'ada' })
+      await memory.saveMessages({ threadId: `t-${at}`, messages: [{ id: `m-${at}`, role: 'user', content: at === 5 ? 'The gate code is not 4711 any more.' : 'The gate code is 4711.' }] })
+    }
+    await agent.generate('What is the gate code now?', { memory: { thread: 'q', resource: 'ada' } })
+    const shown = block(model.calls.at(-1)?.prompt)
+    expect(shown.match(/The gate code is 4711/g)).toHaveLength(1)
+    expect(shown).toContain('The gate code is not 4711 any more.')
+  })
+
+  it('[K1.18] a word that says nothing about the topic is no match', async () => {
+    const weather: AnyEmbeddingModel = {
+      specificationVersion: 'v4', provider: 'test', modelId: 'weather', maxEmbeddingsPerCall: 16,
+      doEmbed: async ({ values }) => ({ embeddings: values.map((text) => (/weather|temperature/i.test(text) ? [1, 0.4] : [0.4, 1])) }),
+    }
+    const memory = new Memory({ storage: make().store(), embedder: weather })
+    await memory.createThread({ threadId: 't', resourceId: 'ada' })
+    await memory.saveMessages({ threadId: 't', messages: ["What's the capital of France?", 'The weather is nice today.'].map((content, at) => ({ id: `m-${at}`, role: 'user', content })) })
+    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: "What's the temperature outside?" })
+    expect(hits[0]?.messageId).toBe('m-1')
+  })
+})

@@ -1,5 +1,5 @@
 import type { JSONValue } from '../base/json.ts'
-import type { ProviderOptions } from './message.ts'
+import type { ProviderOptions, ToolApprovalRecord } from './message.ts'
 
 /** An event of a run or a thread. `runId` names the run; on threads, `cursor` is the position in the stream. */
 export type Chunk = RunChunk | DataChunk
@@ -18,6 +18,8 @@ export type ChunkSource = 'AGENT' | 'USER' | 'SYSTEM'
 
 type Meta = { providerMetadata?: ProviderOptions }
 type Call = { toolCallId: string; toolName: string }
+/** The decision about a call that needed one. */
+type Approved = { approval?: ToolApprovalRecord }
 
 /** The payload of each chunk type. Types and payloads are a wire format: see PROTOCOL.md. */
 export interface ChunkPayloads {
@@ -47,9 +49,10 @@ export interface ChunkPayloads {
     more?: true
   }
   'tool-output': Call & { output: unknown }
-  'tool-result': Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Meta
-  'tool-error': Call & { args: JSONValue; error: ChunkError }
-  'tool-output-denied': Call & { args: JSONValue; reason?: string }
+  'tool-result':
+    & Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Approved & Meta
+  'tool-error': Call & { args: JSONValue; error: ChunkError } & Approved
+  'tool-output-denied': Call & { args: JSONValue; by?: string; reason?: string }
   'step-finish': StepFinishPayload
   /** The part of a structured answer that is complete so far. */
   object: { object: unknown }

@@ -96,6 +96,13 @@ export type ToolInvocationState = 'call' | 'approval-requested' | 'result' | 'ou
 /** The outcome of a tool call as a model receives it. */
 export type ModelToolOutput = LanguageModelV4ToolResultPart['output']
 
+/** A decision about a tool call, as history keeps it. */
+export interface ToolApprovalRecord {
+  approved?: boolean
+  by?: string
+  reason?: string
+}
+
 export interface ToolInvocation {
   toolCallId: string
   /** The id that the provider gave the call, where an earlier call of the step has it too. Prompts have this one. */
@@ -107,8 +114,8 @@ export interface ToolInvocation {
   result?: JSONValue
   /** `output-error`: the text that the model receives. */
   errorText?: string
-  /** `approval-requested` and `output-denied`. */
-  approval?: { approved?: boolean; reason?: string }
+  /** The decision about a call that needed one. `by` names the decider. */
+  approval?: ToolApprovalRecord
   /** The result of `toModelOutput`, stored so that every later prompt has the same bytes. */
   modelOutput?: ModelToolOutput
   /** The replacements of the payloads in a transcript, where the tool or the agent has a `transform`. */

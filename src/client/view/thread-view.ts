@@ -1,6 +1,6 @@
 import type { ThreadStatus } from '../../machine.ts'
 import type { ApprovalRequest, Chunk, DataChunk, RunChunk } from '../../message/chunk.ts'
-import type { Message } from '../../message/message.ts'
+import type { Message, ToolApprovalRecord } from '../../message/message.ts'
 import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Signal } from '../../signals/signal.ts'
@@ -216,6 +216,11 @@ function reduceRunChunk(view: ThreadView, chunk: RunChunk): ThreadView {
   }
 }
 
+/** The approval of a finished call, as in history; empty where it needed none. */
+function approvalOf({ toolCallId, approval }: { toolCallId: string; approval?: ToolApprovalRecord }) {
+  return approval?.approved === true ? { approval: { id: toolCallId, ...approval, approved: true as const } } : {}
+}
+
 function reduceToolChunk(view: ThreadView, chunk: RunChunk): ThreadView {
   switch (chunk.type) {
     case 'tool-call': {
@@ -240,19 +245,21 @@ function reduceToolChunk(view: ThreadView, chunk: RunChunk): ThreadView {
         ...callOf(part),
         state: 'output-available',
         output: (payloadOf(chunk) as { result?: unknown }).result,
+        ...approvalOf(chunk.payload),
       }))
     case 'tool-error':
       return finishCall(view, chunk.payload.toolCallId, (part) => ({
         ...callOf(part),
         state: 'output-error',
         errorText: chunk.payload.error.message,
+        ...approvalOf(chunk.payload),
       }))
     case 'tool-output-denied': {
-      const { toolCallId, reason } = chunk.payload
+      const { toolCallId, by, reason } = chunk.payload
       return finishCall(view, toolCallId, (part) => ({
         ...callOf(part),
         state: 'output-denied',
-        approval: { id: toolCallId, approved: false, ...(reason === undefined ? {} : { reason }) },
+        approval: { id: toolCallId, approved: false, ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) },
       }))
     }
     default:

@@ -1,7 +1,8 @@
 import { isObject, type JSONValue } from '../../base/json.ts'
 import { mediaTypeOf, readFileData } from '../file-data.ts'
 import type {
-  FilePart, MessagePart, ModelToolOutput, ReasoningPart, SourcePart, ToolInvocation, ToolInvocationPart, ToolInvocationState,
+  FilePart, MessagePart, ModelToolOutput, ReasoningPart, SourcePart, ToolApprovalRecord, ToolInvocation, ToolInvocationPart,
+  ToolInvocationState,
 } from '../message.ts'
 import { storableOutput } from '../tool-output.ts'
 import { asJSON, firstString, isProviderOptions, providerMetadataOf, type Raw } from './raw.ts'
@@ -224,8 +225,12 @@ function invocationState(state: unknown, { approval }: Raw): ToolInvocationState
 
 const states: readonly ToolInvocationState[] = ['call', 'approval-requested', 'result', 'output-error', 'output-denied']
 
-function decisionOf({ approved, reason }: Raw): { approved?: boolean; reason?: string } {
-  return { ...(typeof approved === 'boolean' && { approved }), ...(typeof reason === 'string' && { reason }) }
+function decisionOf({ approved, by, reason }: Raw): ToolApprovalRecord {
+  return {
+    ...(typeof approved === 'boolean' && { approved }),
+    ...(typeof by === 'string' && { by }),
+    ...(typeof reason === 'string' && { reason }),
+  }
 }
 
 const outputTypes: readonly string[] = ['text', 'json', 'execution-denied', 'error-text', 'error-json', 'content']

@@ -86,7 +86,8 @@ function sourcePart(part: SourcePart): UIPart {
 function toolPart(part: ToolInvocationPart): UIToolPart {
   const { toolCallId, toolName, args, state, result, errorText, approval, transcript } = part.toolInvocation
   // A call has one approval, so the call's id is also that of the approval.
-  const decision = { id: toolCallId, ...(approval?.reason !== undefined && { reason: approval.reason }) }
+  const { by, reason } = approval ?? {}
+  const decision = { id: toolCallId, ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) }
   const approved = approval?.approved === true ? { approval: { ...decision, approved: true as const } } : {}
   const metadata = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
   const call = {

@@ -57,10 +57,10 @@ export type UIToolPart = {
 } & (
   | { state: 'input-available' }
   | { state: 'approval-requested'; approval: { id: string } }
-  | { state: 'approval-responded'; approval: { id: string; approved: boolean; reason?: string } }
+  | { state: 'approval-responded'; approval: { id: string; approved: boolean; by?: string; reason?: string } }
   | { state: 'output-available'; output: unknown; resultProviderMetadata?: ProviderOptions; approval?: Approved }
   | { state: 'output-error'; errorText: string; resultProviderMetadata?: ProviderOptions; approval?: Approved }
-  | { state: 'output-denied'; approval: { id: string; approved: false; reason?: string } }
+  | { state: 'output-denied'; approval: { id: string; approved: false; by?: string; reason?: string } }
 )
 
-type Approved = { id: string; approved: true; reason?: string }
+type Approved = { id: string; approved: true; by?: string; reason?: string }

@@ -141,11 +141,16 @@ export class ToolDisplay {
   #resultChunk(invocation: ToolInvocation, preliminary: boolean): Chunk {
     const { toolCallId, toolName, args, result, errorText, state, approval } = invocation
     const call = { toolCallId, toolName, args }
-    if (state === 'output-error') return this.#run.chunk('tool-error', { ...call, error: { name: 'ToolError', message: errorText ?? '' } })
     if (state === 'output-denied') {
-      return this.#run.chunk('tool-output-denied', { ...call, ...(approval?.reason === undefined ? {} : { reason: approval.reason }) })
+      const { by, reason } = approval ?? {}
+      const decision = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) }
+      return this.#run.chunk('tool-output-denied', { ...call, ...decision })
     }
-    return this.#run.chunk('tool-result', { ...call, result: result ?? null, ...(preliminary ? { preliminary: true } : {}) })
+    const approved = approval ? { approval } : {}
+    if (state === 'output-error') {
+      return this.#run.chunk('tool-error', { ...call, error: { name: 'ToolError', message: errorText ?? '' }, ...approved })
+    }
+    return this.#run.chunk('tool-result', { ...call, result: result ?? null, ...(preliminary ? { preliminary: true } : {}), ...approved })
   }
 
   /** Writes into the calls what transcripts may show of them. Called before they are stored. */

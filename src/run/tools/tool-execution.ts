@@ -20,6 +20,7 @@ import type { ResolvedTool } from './tool-set.ts'
 interface Decision {
   approved?: boolean
   reason?: string
+  by?: string
   resumeData?: JSONValue
   /** The decision is about this call of a child thread. */
   child?: ChildCall
@@ -119,7 +120,7 @@ export class ToolExecution {
     if (invalid !== undefined) throw new HeedError('tool_input_invalid', `${invalid}. Call ${toolName} again with valid JSON.`)
     const resolved = this.#run.offeredTools.get(toolName)
     if (!resolved) throw unknownTool(toolName, [...this.#run.offeredTools.keys()])
-    if (decision?.approved === false && !decision.child) return this.#denied(decision.reason)
+    if (decision?.approved === false && !decision.child) return this.#denied()
     const input = await validInput(resolved, args)
     if (decision === undefined && (await this.#needsApproval(resolved, input))) {
       const call: WaitingCall = { toolCallId, toolName, args, kind: 'approval', request: this.#request() }
@@ -195,7 +196,8 @@ export class ToolExecution {
     const { tool, name } = resolved
     // A processor may have kept the result, and change it later.
     const result = this.#run.processors.checksToolResults ? toJSON(checked, `The result of ${name}, as a processor changed it,`) : json
-    if (!tool.toModelOutput) return { status: 'completed', invocation: { ...this.#invocation, state: 'result', result } }
+    const invocation: ToolInvocation = { ...this.#invocation, ...this.#approval, state: 'result', result }
+    if (!tool.toModelOutput) return { status: 'completed', invocation }
     // What a processor removed from the result must not reach the model this way.
     const source = checked === json ? output : result
     let modelOutput: unknown
@@ -205,8 +207,7 @@ export class ToolExecution {
     } catch (error) {
       throw new ToolError('', { cause: readable(error) })
     }
-    const invocation: ToolInvocation = { ...this.#invocation, state: 'result', result, modelOutput: encodeModelOutput(modelOutput, name) }
-    return { status: 'completed', invocation }
+    return { status: 'completed', invocation: { ...invocation, modelOutput: encodeModelOutput(modelOutput, name) } }
   }
 
   async #failed(error: unknown): Promise<CallOutcome> {
@@ -218,12 +219,18 @@ export class ToolExecution {
   }
 
   #error(text: string): CallOutcome {
-    return { status: 'completed', invocation: { ...this.#invocation, state: 'output-error', errorText: text } }
+    return { status: 'completed', invocation: { ...this.#invocation, ...this.#approval, state: 'output-error', errorText: text } }
   }
 
-  #denied(reason: string | undefined): CallOutcome {
-    const approval = { approved: false, ...(reason === undefined ? {} : { reason }) }
-    return { status: 'completed', invocation: { ...this.#invocation, state: 'output-denied', approval } }
+  #denied(): CallOutcome {
+    return { status: 'completed', invocation: { ...this.#invocation, ...this.#approval, state: 'output-denied' } }
+  }
+
+  /** The decision about this call, for history; empty where it needed none, or where the decision is about the call of a child thread. */
+  get #approval(): Pick<ToolInvocation, 'approval'> {
+    const { approved, by, reason, child } = this.#call.decision ?? {}
+    if (approved === undefined || child) return {}
+    return { approval: { approved, ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) } }
   }
 
   async #needsApproval({ tool }: ResolvedTool, input: unknown): Promise<boolean> {

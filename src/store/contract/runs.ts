@@ -171,7 +171,7 @@ export interface SuspendedCall {
   /** The call on a child thread that this one stands for. */
   child?: ChildCall
   /** Empty if the child was decided by itself: its run is followed. */
-  decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
+  decision?: { approved?: boolean; reason?: string; by?: string; resumeData?: JSONValue }
 }
 
 export interface CallDecision {

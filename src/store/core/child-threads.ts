@@ -85,7 +85,7 @@ export function decideChild(
 ): string[] {
   const below = call.child && suspendedCall(tables, call.child)
   if (!below || below.thread.resourceId !== thread.resourceId) {
-    call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
+    call.decision = { approved: decision.approved, reason: decision.reason, by: decision.by, resumeData: decision.resumeData }
     return []
   }
   call.decision = {}

@@ -2,7 +2,7 @@ import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName, isObject } from '../base/json.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
-import type { ModelSettings } from '../run/model/model.ts'
+import { modelSettingNames, type ModelSettings } from '../run/model/model.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
@@ -88,20 +88,6 @@ const structuredNames: Record<keyof StructuredOutputOptions, true> = {
   jsonPromptInjection: true,
 }
 
-const settingNames: Record<keyof ModelSettings, true> = {
-  maxOutputTokens: true,
-  temperature: true,
-  topP: true,
-  topK: true,
-  presencePenalty: true,
-  frequencyPenalty: true,
-  stopSequences: true,
-  seed: true,
-  headers: true,
-  reasoning: true,
-  maxRetries: true,
-}
-
 const memoryNames: Record<keyof MemoryTarget, true> = { thread: true, resource: true, options: true }
 const threadNames: Record<keyof Exclude<MemoryTarget['thread'], string>, true> = { id: true, title: true, metadata: true }
 
@@ -117,7 +103,7 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   }
   const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
   checkKnown('structuredOutput', structuredOutput, structuredNames, of)
-  checkKnown('modelSettings', modelSettings, settingNames, of)
+  checkKnown('modelSettings', modelSettings, modelSettingNames, of)
   checkKnown('memory', memory, memoryNames, of)
   if (typeof memory?.thread === 'object') checkKnown('memory.thread', memory.thread, threadNames, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)

@@ -27,7 +27,8 @@ export async function callModel(
   models: readonly ResolvedModel[], options: LanguageModelV4CallOptions, context: ModelCallContext,
 ): Promise<ModelStream> {
   let failure: HeedError | undefined
-  for (const [index, { model: named, maxRetries }] of models.entries()) {
+  for (const [index, candidate] of models.entries()) {
+    const { model: named, maxRetries } = candidate
     let model: LanguageModel
     try {
       model = typeof named === 'function' ? await untilAborted(named(), context.signal) : named
@@ -36,9 +37,10 @@ export async function callModel(
       failure = loadFailure(error)
       continue
     }
-    const chat = context.trace?.(model, options)
+    const chat = context.trace?.(model, withOwn(options, candidate))
     try {
-      const open = () => openWithRetries(model, options, maxRetries ?? context.maxRetries, context, chat)
+      const openStream = () => openModel(model, withOwn(options, candidate), context.signal)
+      const open = () => openWithRetries(model, openStream, maxRetries ?? context.maxRetries, context, chat)
       const stream = await (chat ? chat.within(open) : open())
       chat?.firstChunk()
       stream.index = index
@@ -66,13 +68,13 @@ class ModelFailed extends Error {
 
 /** Throws `ModelFailed`, the reason of an abort, or what `onFailure` throws. */
 async function openWithRetries(
-  model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined,
+  model: LanguageModel, openStream: () => Promise<ModelStream>, retries: number, context: ModelCallContext, chat: ChatTrace | undefined,
 ): Promise<ModelStream> {
   let failure: HeedError
   for (let attempt = 0; ; attempt++) {
     context.signal.throwIfAborted()
     try {
-      return await openStream(model, options, context.signal)
+      return await openStream()
     } catch (error) {
       context.signal.throwIfAborted()
       failure = providerError(error, model, false)
@@ -85,14 +87,28 @@ async function openWithRetries(
   if (!(await context.onFailure?.(failure))) throw new ModelFailed(failure)
   chat?.retried(failure)
   try {
-    return await openStream(model, options, context.signal)
+    return await openStream()
   } catch (error) {
     context.signal.throwIfAborted()
     throw new ModelFailed(providerError(error, model, false))
   }
 }
 
-async function openStream(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<ModelStream> {
+/** The options of a call to one model of the list. Read for every attempt: `onFailure` may extend the prompt. */
+function withOwn(options: LanguageModelV4CallOptions, { own }: ResolvedModel): LanguageModelV4CallOptions {
+  if (!own) return options
+  const merged: LanguageModelV4CallOptions = { ...options, ...own }
+  if (options.headers && own.headers) merged.headers = { ...options.headers, ...own.headers }
+  if (options.providerOptions && own.providerOptions) {
+    merged.providerOptions = { ...options.providerOptions }
+    for (const [provider, values] of Object.entries(own.providerOptions)) {
+      merged.providerOptions[provider] = { ...options.providerOptions[provider], ...values }
+    }
+  }
+  return merged
+}
+
+async function openModel(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<ModelStream> {
   const { stream } = await untilAborted(doStream(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
   return new ModelStream(model, stream, signal).begin()
 }
@@ -179,6 +195,14 @@ export class ModelStream {
 export function endedEarly(model: LanguageModel): HeedError {
   const message = `The stream of ${model.provider}/${model.modelId} ended before the answer was finished.`
   return new HeedError('stream_broken', message, { retryable: true })
+}
+
+/** The provider finished the answer with an error, and sent none. */
+export function endedWithError(model: LanguageModel, reason: string | undefined): HeedError {
+  const given = reason === undefined || reason === 'error' ? 'gave no reason' : `gave the reason '${reason}'`
+  const name = `${model.provider}/${model.modelId}`
+  const message = `The answer of ${name} ended with an error: the provider ${given}. Repeat the call, or use another model.`
+  return new HeedError('stream_broken', message, { details: { provider: model.provider, modelId: model.modelId } })
 }
 
 function isPreamble(part: AnyPart): boolean {

@@ -1,5 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
+import type { ProviderOptions } from '../../message/message.ts'
 import { loadModel, parseModelId } from './model-router.ts'
 
 /** A model object of the AI SDK's provider interface, in any supported version. */
@@ -10,11 +12,16 @@ export type ModelId = `${string}/${string}`
 
 export type SingleModel = LanguageModel | ModelId
 
-/** One of several models to try in order. */
+/** One of several models to try in order, with options of its own, which take precedence over those of the call and of the agent. */
 export interface ModelCandidate {
   model: SingleModel
-  /** Retries of this model before the next is tried. Defaults to the call's `modelSettings.maxRetries`. */
+  /** Retries of this model before the next is tried. Defaults to `modelSettings.maxRetries` of the entry, then of the call. */
   maxRetries?: number
+  modelSettings?: ModelSettings
+  /** Merged with those of the call, option by option. */
+  providerOptions?: ProviderOptions
+  /** Headers of the requests to this model, besides those of `modelSettings`. */
+  headers?: Record<string, string>
 }
 
 export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
@@ -31,10 +38,18 @@ export interface ModelSettings
   maxRetries?: number
 }
 
+/** The names of all model settings. */
+export const modelSettingNames: Record<keyof ModelSettings, true> = {
+  maxOutputTokens: true, temperature: true, topP: true, topK: true, presencePenalty: true, frequencyPenalty: true, stopSequences: true,
+  seed: true, headers: true, reasoning: true, maxRetries: true,
+}
+
 export interface ResolvedModel {
   /** A function loads it on first use: a fallback model may be unavailable until it is needed. */
   model: LanguageModel | (() => Promise<LanguageModel>)
   maxRetries: number | undefined
+  /** The options of its entry in the list. */
+  own?: Pick<LanguageModelV4CallOptions, keyof Omit<ModelSettings, 'maxRetries'> | 'providerOptions'>
 }
 
 /** Throws for a value that can't be a model. Loads nothing. */
@@ -42,8 +57,9 @@ export function checkModel(config: unknown, agent: string): void {
   if (typeof config === 'function') return
   const list = Array.isArray(config) ? config : [config]
   if (list.length === 0) throw new HeedError('model_missing', `Agent '${agent}' has an empty list of models. Name at least one.`)
-  for (const entry of list) {
+  for (const [index, entry] of list.entries()) {
     const model: unknown = isCandidate(entry) ? entry.model : entry
+    if (isCandidate(entry)) checkCandidate(entry, `model[${index}] of agent '${agent}'`)
     if (typeof model === 'string') parseModelId(model)
     else if (!isLanguageModel(model)) throw unsupported(model, agent)
   }
@@ -59,12 +75,52 @@ export async function resolveModels(config: ModelConfig, agent: string): Promise
   const list = Array.isArray(config) ? config : [config]
   return Promise.all(
     list.map(async (entry, index) => {
-      const { model, maxRetries }: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
-      if (typeof model !== 'string') return { model, maxRetries }
+      const { model, ...options }: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
+      const resolved = ownOptions(options)
+      if (typeof model !== 'string') return { model, ...resolved }
       const load = () => loadChecked(model, agent)
-      return { model: index === 0 ? await load() : once(load), maxRetries }
+      return { model: index === 0 ? await load() : once(load), ...resolved }
     }),
   )
+}
+
+function ownOptions({ maxRetries, modelSettings = {}, providerOptions, headers }: Omit<ModelCandidate, 'model'>) {
+  const { maxRetries: ofSettings, ...settings } = modelSettings
+  const own: ResolvedModel['own'] = { ...settings }
+  if (headers) own.headers = { ...settings.headers, ...headers }
+  if (providerOptions) own.providerOptions = providerOptions
+  return { maxRetries: maxRetries ?? ofSettings, ...(Object.keys(own).length > 0 ? { own } : {}) }
+}
+
+const candidateChecks: Record<keyof ModelCandidate, (value: unknown) => string | undefined> = {
+  model: () => undefined,
+  maxRetries: (value) => (Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a whole number'),
+  modelSettings: (value) => (isObject(value) ? undefined : 'an object'),
+  providerOptions: (value) => {
+    return isObject(value) && Object.values(value).every(isObject) ? undefined : 'an object with one object for each provider'
+  },
+  headers: (value) => {
+    return isObject(value) && Object.values(value).every((one) => typeof one === 'string') ? undefined : 'an object of strings'
+  },
+}
+
+/** Rejects options of an entry that nothing would read. */
+function checkCandidate(entry: object, where: string): void {
+  for (const [name, value] of Object.entries(entry)) {
+    if (value === undefined) continue
+    if (!Object.hasOwn(candidateChecks, name)) throw unknownField(where, name, candidateChecks)
+    const wanted = candidateChecks[name as keyof ModelCandidate](value)
+    if (wanted === undefined) continue
+    throw new HeedError('invalid_argument', `${name} of ${where} must be ${wanted}.`, { details: { option: name } })
+  }
+  const { modelSettings = {} } = entry as ModelCandidate
+  const unknown = Object.keys(modelSettings).find((name) => !Object.hasOwn(modelSettingNames, name))
+  if (unknown !== undefined) throw unknownField(`modelSettings of ${where}`, unknown, modelSettingNames)
+}
+
+function unknownField(where: string, name: string, names: object): HeedError {
+  const message = `${where} has no option '${name}'. Known: ${Object.keys(names).join(', ')}.`
+  return new HeedError('unsupported_option', message, { details: { option: name } })
 }
 
 async function loadChecked(id: ModelId, agent: string): Promise<LanguageModel> {

@@ -28,6 +28,8 @@ export class StepRecorder {
   text = ''
   reasoningText = ''
   finishReason: FinishReason = 'other'
+  /** The provider's own word for `finishReason`. */
+  rawFinishReason: string | undefined
   finished = false
   usage: Usage = noUsage
   modelId: string | undefined
@@ -173,6 +175,7 @@ export class StepRecorder {
       case 'finish':
         this.finished = true
         this.finishReason = finishReasonOf(part.finishReason)
+        this.rawFinishReason = part.finishReason?.raw
         this.usage = usageOf(part.usage)
         this.providerMetadata = part.providerMetadata as ProviderOptions | undefined
         return undefined

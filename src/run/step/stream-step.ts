@@ -6,7 +6,7 @@ import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { repeatLanes } from '../loop/repeat-lanes.ts'
 import { interrupted, type Run } from '../loop/run.ts'
-import { callModel, endedEarly, type BrokenStream, type ModelStream } from '../model/model-call.ts'
+import { callModel, endedEarly, endedWithError, type BrokenStream, type ModelStream } from '../model/model-call.ts'
 import { addUsage, toV4Part } from '../model/model-parts.ts'
 import { defaultMaxRetries, type ModelSettings } from '../model/model.ts'
 import { providerError } from '../model/provider-error.ts'
@@ -110,7 +110,8 @@ async function record(run: Run, stream: ModelStream, recorder: StepRecorder): Pr
       let part: LanguageModelV4StreamPart
       try {
         const { done, value } = await stream.next()
-        if (done) return recorder.finished ? undefined : endedEarly(stream.model)
+        if (done && !recorder.finished) return endedEarly(stream.model)
+        if (done) return recorder.finishReason === 'error' ? endedWithError(stream.model, recorder.rawFinishReason) : undefined
         part = recorder.identify(toV4Part(value))
         chunk = recorder.take(part)
       } catch (error) {

@@ -191,7 +191,10 @@ export interface Send {
   /** The JSON part of the options of the run that it starts. Its `window`, a `Window`, replaces that of the agent. */
   options?: JSONObject
   lane?: LaneWrite
-  /** For a thread that this send creates. */
+  /**
+   * For a thread that this send creates. Of one that exists, the title is set, and metadata and working memory are merged as by
+   * `updateThread`.
+   */
   thread?: { title?: string; metadata?: JSONObject; parentId?: string; workingMemory?: InitialWorkingMemory }
   /** The run that made the call. Rejected with `no_active_run` if its thread is in this store and that run is not active any more. */
   askedBy?: { threadId: string; runId: string }

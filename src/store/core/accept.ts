@@ -15,6 +15,7 @@ import {
   type PreparedRow, type ThreadRecord,
 } from './records.ts'
 import type { ThreadTables } from './tables.ts'
+import { describeThread } from './threads.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
 type SendResult = Accepted | { error: Error }
@@ -77,7 +78,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   const rows = sent.map((row) => withScope(withAttributes(row, branch.attributes), send))
   if (route === 'discard') return { accepted: { ...notStored(found), route, rows } }
 
-  if (!found && send.thread?.workingMemory) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread.workingMemory)
+  if (send.thread?.workingMemory) checkWorkingMemory(tables, found ?? { resourceId: send.resourceId }, send.thread.workingMemory)
   const lane = found && send.lane && tables.lane(found, send.lane.id)
   if (lane && send.lane && isCurrentState(lane, send.lane)) {
     return { accepted: { ...notStored(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
@@ -101,6 +102,8 @@ function withScope(row: MessageRow, { threadId, resourceId }: Send): MessageRow 
 
 function storeSend(tables: ThreadTables, send: Send, { found, route, rows, prepared, options }: StoredPlan): Accepted {
   const thread = found ?? addThread(tables, send)
+  if (found && send.thread) describeThread(tables, found, send.thread)
+  if (send.thread?.workingMemory) setWorkingMemory(tables, thread, send.thread.workingMemory)
   const mail: MailRecord = {
     ord: thread.nextOrd,
     id: send.id,
@@ -139,7 +142,7 @@ function storeSend(tables: ThreadTables, send: Send, { found, route, rows, prepa
 }
 
 function addThread(tables: ThreadTables, send: Send): ThreadRecord {
-  const thread = tables.addThread({
+  return tables.addThread({
     id: send.threadId,
     resourceId: send.resourceId,
     title: send.thread?.title ?? '',
@@ -147,8 +150,6 @@ function addThread(tables: ThreadTables, send: Send): ThreadRecord {
     parentId: send.thread?.parentId ?? null,
     createdAt: send.now,
   })
-  if (send.thread?.workingMemory) setWorkingMemory(tables, thread, send.thread.workingMemory)
-  return thread
 }
 
 /** Grants the lease if the sender claims it. Signals of the same agent that were pending already enter the same run. */

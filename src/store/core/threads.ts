@@ -42,16 +42,20 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
   if (patch.workingMemory) checkWorkingMemory(tables, thread, patch.workingMemory)
-  const metadata = mergeMetadata(thread.metadata, patch.metadata ?? {})
-  const setsTitle = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
-  if (setsTitle) thread.title = patch.title ?? ''
-  if (patch.title !== undefined && thread.title !== '') tables.removeTitle(thread)
-  thread.metadata = metadata
+  describeThread(tables, thread, patch)
   // A generated title does not count as activity.
   if (!patch.onlyIfUntitled || patch.metadata || patch.workingMemory) thread.updatedAt = tables.now()
   if (patch.workingMemory) setWorkingMemory(tables, thread, patch.workingMemory)
   tables.putThread(thread)
   return threadWithLanes(tables, thread)
+}
+
+/** Sets the title and merges the metadata; the caller puts the record. */
+export function describeThread(tables: ThreadTables, thread: ThreadRecord, { title, metadata, onlyIfUntitled }: ThreadPatch): void {
+  if (metadata) thread.metadata = mergeMetadata(thread.metadata, metadata)
+  if (title === undefined) return
+  if (!onlyIfUntitled || thread.title === '') thread.title = title
+  if (thread.title !== '') tables.removeTitle(thread)
 }
 
 function mergeMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {

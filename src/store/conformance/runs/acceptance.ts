@@ -139,15 +139,16 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: 'a send creates its thread with the description that it has',
+    name: '[M1.21] a send describes its thread: one that exists gets the title, and the metadata is merged',
     async run({ store: open }) {
       const store = await open()
-      const made = await acceptOne(store, send('a', { thread: { title: 'First', metadata: { a: 1 }, parentId: 'parent' } }))
+      const made = await acceptOne(store, send('a', { thread: { title: 'First', metadata: { a: 1, b: 1 }, parentId: 'parent' } }))
       assert.deepEqual(made.fence, { threadId, owner: 'p1', epoch: 1 })
       assert.deepEqual([made.epoch, made.owner, made.runId], [1, 'p1', 'run-of-a'])
       await acceptOne(store, send('b', { thread: { title: 'Second', metadata: { a: 2 } } }))
       const thread = await store.getThread(scope)
-      assert.deepEqual([thread?.title, thread?.metadata, thread?.parentId, thread?.status], ['First', { a: 1 }, 'parent', 'running'])
+      const expected = ['Second', { a: 2, b: 1 }, 'parent', 'running']
+      assert.deepEqual([thread?.title, thread?.metadata, thread?.parentId, thread?.status], expected)
       assert.deepEqual([thread?.runId, thread?.agentId, thread?.owner], ['run-of-a', 'agent-1', 'p1'])
     },
   },

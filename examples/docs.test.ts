@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { format } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { providerServer, type ProviderServer, type ScriptedStep } from '../src/testing/index.ts'
@@ -18,11 +18,11 @@ interface Block {
 }
 
 const root = dirname(import.meta.dirname)
-const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).sort()
+const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`)]
 const fence = /(?:^<!-- model: (?<script>.*?) -->\n)?^```(?<info>[^\n]*)\n(?<text>.*?)^```$/gms
 
 function blocksOf(page: string): Block[] {
-  const text = readFileSync(join(root, 'docs', page), 'utf8')
+  const text = readFileSync(join(root, page), 'utf8')
   const fences = [...text.matchAll(fence)]
   return fences.flatMap(({ groups: { info, text: code = '', script = '[]' } = {}, index }, position) => {
     if (info !== 'ts run') return []
@@ -38,7 +38,7 @@ function blocksOf(page: string): Block[] {
 }
 
 const blocks = pages.flatMap(blocksOf)
-const fileOf = ({ page, line }: Block) => join(folder, `${page.replace('.md', '')}-${line}.ts`)
+const fileOf = ({ page, line }: Block) => join(folder, `${basename(page, '.md')}-${line}.ts`)
 
 let folder: string
 let server: ProviderServer
@@ -56,24 +56,28 @@ afterAll(async () => {
 })
 
 afterEach(() => {
+  process.chdir(root)
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
 })
 
 describe('docs', () => {
   it.each(blocks)('$page:$line runs and prints what it says', async (block) => {
-    const lines: string[] = []
-    vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void lines.push(format(...values)))
+    let printed = ''
+    vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${format(...values)}\n`))
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((printed += String(text)), true))
     vi.stubEnv('OPENAI_API_KEY', server.openai.apiKey)
     vi.stubEnv('OPENAI_BASE_URL', server.openai.baseURL)
     server.script(block.script)
     const before = server.requests.length
+    // A program without `storage` writes the default file.
+    process.chdir(folder)
 
     await import(fileOf(block))
 
     expect(server.requests.length - before, 'every step of its model is used').toBe(block.script.length)
-    if (block.output === undefined) expect(lines, 'what is printed is shown in a text block').toEqual([])
-    else expect(`${lines.join('\n')}\n`).toBe(block.output)
+    if (block.output === undefined) expect(printed, 'what is printed is shown in a text block').toBe('')
+    else expect(printed).toBe(block.output)
   })
 
   it('type-checks', () => {
@@ -86,8 +90,8 @@ describe('docs', () => {
   })
 
   it.each(pages)('%s links to what is there', (page) => {
-    const text = readFileSync(join(root, 'docs', page), 'utf8')
-    const targets = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => join(root, 'docs', target))
+    const text = readFileSync(join(root, page), 'utf8')
+    const targets = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => join(root, dirname(page), target))
     expect(targets.filter((target) => !existsSync(target)).map((target) => relative(root, target))).toEqual([])
   })
 })

@@ -30,3 +30,50 @@ function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
+
+/**
+ * A copy of arrays and of objects without a class, however deep; every other value is shared. After `limit` copied values the rest is
+ * shared too: a value that is not JSON may have circles.
+ */
+export function copyPlain<T>(value: T, limit = Infinity): T {
+  return copyWithin(value, { left: limit }) as T
+}
+
+function copyWithin(value: unknown, limit: { left: number }): unknown {
+  if (typeof value !== 'object' || value === null || limit.left-- <= 0) return value
+  if (Array.isArray(value)) {
+    const copy: unknown[] = value.slice()
+    for (let index = 0; index < copy.length; index++) {
+      const inner = copy[index]
+      if (typeof inner === 'object' && inner !== null) copy[index] = copyWithin(inner, limit)
+    }
+    return copy
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  const copy: Record<string, unknown> = { ...value }
+  for (const key in copy) {
+    const inner = copy[key]
+    if (typeof inner === 'object' && inner !== null) copy[key] = copyWithin(inner, limit)
+  }
+  return copy
+}
+
+/** True for equal values: the same arrays and objects, key by key. Strings of a copy are the same strings, so that this reads no text. */
+export function isSamePlain(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
+  if (Array.isArray(one)) {
+    if (!Array.isArray(other) || one.length !== other.length) return false
+    for (let index = 0; index < one.length; index++) if (!isSamePlain(one[index], other[index])) return false
+    return true
+  }
+  if (Object.getPrototypeOf(one) !== Object.getPrototypeOf(other)) return false
+  let count = 0
+  for (const key in one) {
+    count++
+    if (!isSamePlain((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key])) return false
+  }
+  for (const _ in other) count--
+  return count === 0 && isPlainObject(one)
+}

@@ -1,8 +1,38 @@
+import { copyPlain, isObject, isSamePlain } from '../base/json.ts'
 import { isURLText } from './file-data.ts'
-import type { Attachment, FilePart, MessageContent, MessagePart } from './message.ts'
+import type { Attachment, FilePart, Message, MessageContent, MessagePart } from './message.ts'
 
 /** The attachment of each file part, created once: a processor that returns the same object has not changed it. */
 const partAttachments = new WeakMap<FilePart, Attachment>()
+
+/** The file part or attachment behind each copy that processors receive. */
+const originals = new WeakMap<object, object>()
+
+function originalOf<T extends object>(copy: T): T {
+  return (originals.get(copy) as T | undefined) ?? copy
+}
+
+/** A copy of a message for a processor, which may change it. Its files are still recognised as those of the message. */
+export function copyMessage(message: Message): Message {
+  return { ...message, content: copyContent(message.content) }
+}
+
+/** True when a processor has not changed the copy that it received. Times and owners count as unchanged: nothing reads them back. */
+export function isSameMessage(copy: Message, message: Message): boolean {
+  return copy.id === message.id && copy.role === message.role && isSamePlain(copy.content, message.content)
+}
+
+function copyContent(content: MessageContent): MessageContent {
+  const copy = copyPlain(content)
+  if (!content.experimental_attachments) return copy
+  follow(content.experimental_attachments, copy.experimental_attachments ?? [])
+  follow(content.parts, copy.parts)
+  return copy
+}
+
+function follow(values: readonly object[], copies: readonly object[]): void {
+  for (const [index, copy] of copies.entries()) if (isObject(copy)) originals.set(copy, originalOf(values[index] ?? copy))
+}
 
 /**
  * A user's content with an attachment for each file part, before the attachments of its own: processors find all files in one place. A
@@ -32,9 +62,9 @@ function fileKey(data: string): string {
 export function withoutPartAttachments(content: MessageContent): MessageContent {
   const { experimental_attachments: attachments } = content
   if (!attachments) return content
-  const ofParts = new Set(content.parts.filter(hasFileData).map((part) => partAttachments.get(part)))
-  if (!attachments.some((one) => ofParts.has(one))) return content
-  return replaceAttachments(content, attachments.filter((one) => !ofParts.has(one)))
+  const ofParts = new Set(content.parts.filter(hasFileData).map((part) => partAttachments.get(originalOf(part))))
+  if (!attachments.some((one) => ofParts.has(originalOf(one)))) return content
+  return replaceAttachments(content, attachments.filter((one) => !ofParts.has(originalOf(one))))
 }
 
 /**
@@ -50,7 +80,7 @@ export function applyAttachmentChanges(before: MessageContent, after: MessageCon
   const changes = new Map<FilePart, Attachment | undefined>()
   for (const [index, file] of files.entries()) {
     const shown = attachmentOf(file)
-    const now = attachments.includes(shown) ? shown : sameCount ? attachments[index] : undefined
+    const now = attachments.find((one) => originalOf(one) === shown) ?? (sameCount ? attachments[index] : undefined)
     if (now) ofParts.add(now)
     if (!now || !isSame(now, shown)) changes.set(file, now)
   }
@@ -69,7 +99,8 @@ function changeFileParts(
   const matched = new Set<FilePart>()
   const changed = parts.flatMap((part): MessagePart[] => {
     if (!hasFileData(part)) return [part]
-    const file = files.includes(part) ? part : sameCount ? files[now.indexOf(part)] : undefined
+    const original = originalOf(part)
+    const file = files.includes(original) ? original : sameCount ? files[now.indexOf(part)] : undefined
     if (!file || !changes.has(file)) return [part]
     matched.add(file)
     const attachment = changes.get(file)

@@ -4,8 +4,8 @@ import type { MessageRow, RowRole } from './row.ts'
 
 /**
  * Rows as readers of the thread see them. Consecutive assistant and tool rows with one `messageId` become one message: a `step-start`
- * precedes the parts of each assistant row, and the part of a call holds its result. Context rows are skipped. Every other row is a
- * message.
+ * precedes the parts of each step, and the part of a call holds its result. A message that was saved whole begins as it was saved. Context
+ * rows are skipped. Every other row is a message.
  */
 export function joinRows(rows: readonly MessageRow[]): Message[] {
   return joinRowsWith(rows, storedMessage)
@@ -133,7 +133,7 @@ function resultPart({ providerMetadata, ...part }: ToolInvocationPart): ToolInvo
 }
 
 /** The parts that an assistant row adds to its message. Merges the row's metadata, attachments and options into the message. */
-function openStep({ content }: MessageRow, { content: message }: Message): MessagePart[] {
+function openStep({ id, messageId, content }: MessageRow, { content: message }: Message): MessagePart[] {
   if (content.metadata) message.metadata = { ...message.metadata, ...content.metadata }
   if (content.experimental_attachments) (message.experimental_attachments ??= []).push(...content.experimental_attachments)
   const parts = partsOf(content)
@@ -142,9 +142,14 @@ function openStep({ content }: MessageRow, { content: message }: Message): Messa
   if (parts.length === (begins ? 1 : 0)) return []
 
   const options = content.providerMetadata
-  const start: StepStartPart = begins ? first : { type: 'step-start' }
   // The options of the first step are those of the message; a later step keeps its own.
   const isLater = message.parts.length > 0
+  // The rows of a run have ids of their own; the first row of a message that was saved has the message's.
+  if (!begins && !isLater && id === messageId) {
+    if (options) message.providerMetadata = options
+    return parts.slice()
+  }
+  const start: StepStartPart = begins ? first : { type: 'step-start' }
   if (options && !start.providerMetadata && !isLater) message.providerMetadata = options
   const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
   if (opened === first) return parts.slice()
@@ -175,7 +180,7 @@ export function messageOf(row: MessageRow, role: Message['role'], content: Messa
 
 /**
  * The rows that a run would have appended for a whole message. Their prompt has the same bytes as that of the message, and `joinRows`
- * restores the message, with a `step-start` before its first step. Row ids derive from the id of the message.
+ * restores the message. Row ids derive from the id of the message.
  */
 export function splitMessage(message: Message): MessageRow[] {
   if (message.role !== 'assistant') return [rowOf(message, 0, message.role, message.content)]
@@ -187,7 +192,8 @@ export function splitMessage(message: Message): MessageRow[] {
   }
   for (const [index, { start, parts }] of stepsOf(partsOf(message.content)).entries()) {
     const options = start?.providerMetadata ?? (index === 0 ? providerMetadata : undefined)
-    append('assistant', { parts: parts.map(asCall), ...(options && { providerMetadata: options }) })
+    const calls = parts.map(asCall)
+    append('assistant', { parts: start && index === 0 ? [start, ...calls] : calls, ...(options && { providerMetadata: options }) })
     const results = parts.flatMap(asResult)
     if (results.length > 0) append('tool', { parts: results })
   }

@@ -1,4 +1,4 @@
-import { isObject, orderedJSON } from '../base/json.ts'
+import { isObject, isSamePlain, orderedJSON } from '../base/json.ts'
 import type { Chunk, ChunkPayloads } from '../message/chunk.ts'
 import { checkJSON, describeResult } from './hook-results.ts'
 
@@ -14,6 +14,11 @@ export function returnedChunk(returned: unknown, part: Chunk): Chunk | undefined
   return checkChunk(returned, part, 'returned')
 }
 
+/** The chunk to publish after all hooks. `copy`: the copy of `chunk` that they received, and may have changed in place. */
+export function publishedChunk(passed: Chunk, copy: Chunk, chunk: Chunk): Chunk {
+  return passed === copy && isSamePlain(copy, chunk) ? chunk : checkChunk(passed, chunk, 'left')
+}
+
 /** A chunk that a hook emits before `part`: always a copy, since each chunk gets a cursor of its own. */
 export function emittedChunk(emitted: unknown, part: Chunk): Chunk {
   const chunk = checkChunk(emitted, part, 'emitted')
@@ -21,7 +26,7 @@ export function emittedChunk(emitted: unknown, part: Chunk): Chunk {
   throw new Error(`it emitted a chunk of type '${chunk.type}', which only the run creates. Return the one that it received.`)
 }
 
-function checkChunk(chunk: unknown, part: Chunk, how: 'returned' | 'emitted'): Chunk {
+function checkChunk(chunk: unknown, part: Chunk, how: 'returned' | 'emitted' | 'left'): Chunk {
   if (!isObject(chunk) || typeof chunk.type !== 'string') {
     throw new Error(`it ${how} ${describeResult(chunk)}. Return a chunk, null to drop it, or nothing.`)
   }

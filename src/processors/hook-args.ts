@@ -1,7 +1,8 @@
 import type { HeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
-import type { ToolInvocation } from '../message/message.ts'
+import type { Message, ToolInvocation } from '../message/message.ts'
 import type { Chunk } from '../message/chunk.ts'
+import type { SystemMessage } from '../prompt/system.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
@@ -26,31 +27,30 @@ export function contextFor(run: Run, call: HookCall): ProcessorContext {
   }
 }
 
-export function inputArgs(run: Run, call: HookCall, part: HookMessages): ProcessInputArgs {
+export function inputArgs(run: Run, call: HookCall, part: HookMessages, systemMessages: SystemMessage[]): ProcessInputArgs {
   return {
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages: part.messages, messageList: part.list, systemMessages: run.system,
+    messages: part.messages, messageList: part.list, systemMessages,
   }
 }
 
-/** `before`: the changes of the processors before this one. */
+/** `before`: the changes that the processors before this one returned. `given`: the options of the step, with changes in place. */
 export function inputStepArgs(
-  run: Run, call: HookCall, part: HookMessages, before: StepChange, model: ProcessInputStepArgs['model'],
+  run: Run, call: HookCall, part: HookMessages, before: StepChange, given: StepChange, model: ProcessInputStepArgs['model'],
 ): ProcessInputStepArgs {
-  const { options } = run
   return {
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps, tools: run.tools.definitions,
-    systemMessages: before.systemMessages ?? run.system,
+    systemMessages: before.systemMessages ?? given.systemMessages ?? [],
     model: before.model ?? model,
     toolChoice: before.toolChoice,
-    activeTools: before.activeTools ?? options.activeTools,
-    modelSettings: before.modelSettings ?? options.modelSettings ?? {},
-    providerOptions: before.providerOptions ?? options.providerOptions,
+    activeTools: before.activeTools ?? given.activeTools,
+    modelSettings: before.modelSettings ?? given.modelSettings ?? {},
+    providerOptions: before.providerOptions ?? given.providerOptions,
   }
 }
 
@@ -65,16 +65,27 @@ export function outputStreamArgs(
   }
 }
 
-export function outputStepArgs(
-  run: Run, call: HookCall, part: HookMessages, output: StepRecorder, toolCalls: ProcessOutputStepArgs['toolCalls'],
-): ProcessOutputStepArgs {
+export function outputStepArgs(run: Run, call: HookCall, part: HookMessages, output: StepRecorder): ProcessOutputStepArgs {
+  const { messages } = part
   return {
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
-    text: output.text, toolCalls, finishReason: output.finishReason, usage: output.usage,
+    messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
+    text: output.text, toolCalls: callsIn(messages, output), finishReason: output.finishReason, usage: output.usage,
   }
+}
+
+/** The calls of the step as its message has them: a change of a call in place is a change of the message. */
+function callsIn(messages: readonly Message[], { calls }: StepRecorder): ToolInvocation[] {
+  const found: ToolInvocation[] = []
+  if (calls.length === 0) return found
+  const parts = messages.at(-1)?.content.parts ?? []
+  for (const { part: { toolInvocation: { toolCallId } } } of calls) {
+    const part = parts.findLast((one) => one.type === 'tool-invocation' && one.toolInvocation.toolCallId === toolCallId)
+    if (part?.type === 'tool-invocation') found.push(part.toolInvocation)
+  }
+  return found
 }
 
 export function toolResultArgs(

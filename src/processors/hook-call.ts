@@ -128,7 +128,7 @@ export class HookCall {
     const { id } = this.processor
     throw new HeedError('processor_failed', `Processor ${processorLabel(this.processor)} failed in ${this.hook}: ${describe(error)}`, {
       cause: error,
-      details: { processorId: id, hook: this.hook, ...(this.about ? { messageIds: this.about.messages.map(({ id }) => id) } : {}) },
+      details: { processorId: id, hook: this.hook, ...(this.about ? { messageIds: this.about.ids } : {}) },
     })
   }
 }

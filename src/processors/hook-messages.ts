@@ -1,3 +1,4 @@
+import { copyMessage, isSameMessage } from '../message/attachments.ts'
 import { stepsOf } from '../message/content.ts'
 import { MessageList, type MessageSource, type UnreadRows } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
@@ -6,7 +7,7 @@ import type { MessageRow } from '../message/row.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
-import { applyMessages } from './hook-results.ts'
+import { applyMessages, checkMessage } from './hook-results.ts'
 
 /**
  * The rows that hooks may change: the input that enters, the output of the segment, the output of the step, or all rows.
@@ -16,8 +17,12 @@ type RowsKind = 'input' | 'segment' | 'step' | 'all'
 const sources = { input: 'input', segment: 'response', step: 'response', all: 'all' } as const
 
 const noRows: readonly MessageRow[] = []
+const noMessages: readonly Message[] = []
 
-/** Rows of a run as messages that hooks may change. The list is filled on first use: few hooks read it. */
+/**
+ * Rows of a run as messages that hooks may change, also in place: what a hook has left of them counts, whatever it returned. The list is
+ * filled on first use: few hooks read it.
+ */
 export class HookMessages implements UnreadRows {
   declare readonly list: MessageList
   /** A hook has read the list and may have changed it. */
@@ -28,9 +33,11 @@ export class HookMessages implements UnreadRows {
   /** Rows that the run doesn't have yet: input precedes the run's rows, output follows them. */
   declare private readonly uncommitted: readonly MessageRow[]
   declare private initialSet: ReadonlySet<MessageRow> | undefined
-  declare private initialMessages: readonly Message[] | undefined
-  /** A copy of these, for hooks. */
-  declare private copy: Message[] | undefined
+  /** The array that hooks receive, and what it held when a hook received it. */
+  declare private given: Message[] | undefined
+  declare private handed: readonly Message[]
+  /** The messages that those of `handed` are copies of, where they are not those of the list. */
+  declare private originals: Message[] | undefined
 
   /** `list`: the list of an earlier call, already read. */
   constructor(run: Run, initial: readonly MessageRow[], kind: RowsKind, uncommitted: readonly MessageRow[] = noRows, list?: MessageList) {
@@ -40,8 +47,9 @@ export class HookMessages implements UnreadRows {
     this.uncommitted = uncommitted
     this.isRead = list !== undefined
     this.initialSet = undefined
-    this.initialMessages = undefined
-    this.copy = undefined
+    this.given = undefined
+    this.handed = noMessages
+    this.originals = undefined
     this.list = list ?? MessageList.of(this)
   }
 
@@ -66,31 +74,84 @@ export class HookMessages implements UnreadRows {
     return new Date(this.run.clock.now())
   }
 
-  /** Hooks share one array until one of them changes it; the next hook then receives a new array. */
+  /**
+   * The messages for the next hook, which may change them: they are copies of what the run has. Hooks share the copies, so that each
+   * receives what those before it changed in place. The array is the hook's own, unless it returns it.
+   */
   get messages(): Message[] {
-    if (this.isRead) return this.list.get[sources[this.kind]].db()
-    this.initialMessages ??= processorMessages(this.initial)
-    if (!this.copy || !areSame(this.copy, this.initialMessages)) this.copy = [...this.initialMessages]
-    return this.copy
+    if (this.isRead) {
+      this.settle()
+      this.originals = undefined
+      this.handed = this.list.get[sources[this.kind]].db()
+      return (this.given = this.handed.slice())
+    }
+    if (!this.given) {
+      this.originals = processorMessages(this.initial)
+      this.handed = this.originals.map(copyMessage)
+    }
+    if (!this.given || !areSame(this.given, this.handed)) this.given = this.handed.slice()
+    return this.given
   }
 
-  /** Applies the result of a hook that received `passed`. */
-  apply(passed: Message[], returned: unknown): void {
-    applyMessages(this.list, passed, returned, sources[this.kind])
+  /** The ids of the messages that the last hook received. */
+  get ids(): string[] {
+    return this.handed.map(({ id }) => id)
+  }
+
+  /** Applies the messages that a hook returned. `settle` applies what it changed in place. */
+  apply(returned: unknown): void {
+    const { given, handed, list } = this
+    if (returned === undefined || returned === list || (returned === given && areSame(given, handed))) return
+    if (this.isRead) this.settle()
+    applyMessages(list, handed, returned, sources[this.kind])
+  }
+
+  /** Applies what hooks changed in place in messages that are not the list's: once for all hooks, since most change nothing. */
+  settle(): void {
+    const { handed, originals } = this
+    if (!originals) return
+    for (let index = 0; index < originals.length; index++) {
+      const message = handed[index] as Message
+      const original = originals[index] as Message
+      if (isSameMessage(message, original)) continue
+      checkMessage(message)
+      // Before the list is read, which calls `filled`.
+      originals[index] = copyMessage(message)
+      this.replace(original.id, message)
+    }
+  }
+
+  /** A message that a hook removed from the list stays removed. */
+  private replace(id: string, message: Message): void {
+    const source = sources[this.kind]
+    if (!this.list.get[source].db().some((known) => known.id === id)) return
+    if (message.id !== id) this.list.removeByIds([id])
+    this.list.add(copyMessage(message), source === 'all' ? 'memory' : source)
+  }
+
+  filled(): void {
+    this.settle()
+  }
+
+  checkEdit(message: Message): void {
+    checkMessage(message)
   }
 
   /** Adds rows that the run has appended to history. */
   add(rows: readonly MessageRow[]): void {
-    this.initialMessages = undefined
+    this.settle()
+    this.given = undefined
     if (this.isRead) for (const row of rows) this.list.add(row, 'memory')
   }
 
   get rows(): readonly MessageRow[] {
+    this.settle()
     return this.isRead ? this.listRows : this.initial
   }
 
   /** The rows after the hooks; undefined when no hook changed them. */
   get changed(): MessageRow[] | undefined {
+    this.settle()
     if (!this.isRead) return undefined
     const rows = this.listRows
     return areSame(rows, this.initial) ? undefined : rows
@@ -137,8 +198,13 @@ export class RunMessages {
     const rows = row ? [...run.rows, row] : run.rows
     const known = this.#list?.systemMessages().length === 0 ? this.#list.rows() : undefined
     if (!this.#list || !known || known.length > rows.length || !known.every((before, index) => before === rows[index])) {
-      const context = { newId: run.newId, now: () => new Date(run.clock.now()) }
-      return (this.#list = MessageList.from(rows, (other) => (other === row ? 'response' : sourceOf(run, other)), context))
+      return (this.#list = MessageList.of({
+        read: () => rows,
+        sourceOf: (other) => (other === row ? 'response' : sourceOf(run, other)),
+        newId: run.newId,
+        now: () => new Date(run.clock.now()),
+        checkEdit: checkMessage,
+      }))
     }
     for (let index = known.length; index < rows.length; index++) {
       const added = rows[index] as MessageRow
@@ -155,7 +221,9 @@ function sourceOf(run: Run, row: MessageRow): MessageSource {
 /** The row of a step after the hooks; undefined when they removed it. Updates the recorder of the step. */
 export function revisedStep(row: MessageRow, list: MessageList, output: StepRecorder): MessageRow | undefined {
   if (list.rows('response').includes(row)) return row
-  const message = list.get.response.db().findLast(({ id }) => id === row.messageId)
+  const found = list.get.response.db().findLast(({ id }) => id === row.messageId)
+  // A hook may have kept the message.
+  const message = found && copyMessage(found)
   const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []
   output.revise(parts)
   return message && parts.length > 0 ? { ...row, content: { ...message.content, parts: [...output.parts] } } : undefined

@@ -1,6 +1,6 @@
 import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import { describe } from '../base/errors.ts'
-import { isObject } from '../base/json.ts'
+import { isObject, isPlainObject } from '../base/json.ts'
 import { MessageList } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
 import { systemMessages, type SystemMessage } from '../prompt/system.ts'
@@ -18,12 +18,13 @@ export function readChange<T extends object>(returned: unknown, keys: readonly s
   return readObject(returned, keys, `messages, an object with ${keys.join(' or ')}, or nothing`)
 }
 
-/** The object that a hook returned, with at least one of `keys` and no other; undefined when it returned nothing. */
+/** The object that a hook returned, with at least one of `keys` and no other, or empty; undefined when it returned nothing. */
 export function readObject<T extends object>(
   returned: unknown, keys: readonly string[], expected = `an object with ${keys.join(' or ')}, or nothing`,
 ): T | undefined {
   if (returned === undefined) return undefined
   const names = isObject(returned) ? Object.keys(returned) : []
+  if (names.length === 0 && isPlainObject(returned)) return returned as T
   if (!names.some((name) => keys.includes(name))) throw new Error(`it returned ${describeResult(returned)}. Return ${expected}.`)
   const unknown = names.find((name) => !keys.includes(name))
   if (unknown !== undefined) throw new Error(`it returned an object with '${unknown}', which it can't change. Return ${expected}.`)
@@ -31,8 +32,9 @@ export function readObject<T extends object>(
 }
 
 /** Replaces messages of the list by those that a hook returned. `passed`: the messages that it received. */
-export function applyMessages(list: MessageList, passed: Message[], returned: unknown, source: 'input' | 'response' | 'all'): void {
-  if (returned === undefined || returned === passed || returned === list) return
+export function applyMessages(
+  list: MessageList, passed: readonly Message[], returned: unknown, source: 'input' | 'response' | 'all',
+): void {
   if (returned instanceof MessageList) {
     throw new Error('it returned a new MessageList. Change the list that it received, or return an array of messages.')
   }
@@ -58,7 +60,7 @@ export function readSystemMessages(returned: unknown): SystemMessage[] {
 }
 
 /** Rejects a message that a store would reject in the middle of a step. */
-function checkMessage(message: unknown): void {
+export function checkMessage(message: unknown): void {
   if (!isMessage(message)) throw new Error(`it returned ${describeResult(message)} among the messages.`)
   const where = `in message '${message.id}'`
   for (const part of message.content.parts as unknown[]) {

@@ -1,12 +1,14 @@
-import { HeedError, isHeedError } from '../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { isPromise } from '../base/promises.ts'
-import type { JSONValue } from '../base/json.ts'
-import type { ToolInvocation } from '../message/message.ts'
+import { copyPlain, isSamePlain, type JSONValue } from '../base/json.ts'
+import type { ProviderOptions, ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Chunk } from '../message/chunk.ts'
+import type { SystemMessage } from '../prompt/system.ts'
 import type { Run } from '../run/loop/run.ts'
+import type { ModelSettings } from '../run/model/model.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
-import { emittedChunk, returnedChunk } from './chunk-results.ts'
+import { emittedChunk, publishedChunk, returnedChunk } from './chunk-results.ts'
 import { FailedInput } from './failed-input.ts'
 import {
   apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs,
@@ -14,12 +16,14 @@ import {
 import { allBound, bindProcessors, whenResolved, type BoundProcessors, type HookCall } from './hook-call.ts'
 import { HookMessages, revisedStep, RunMessages } from './hook-messages.ts'
 import { checkJSON, readChange, readObject, readStepChange, readSystemMessages, type StepChange } from './hook-results.ts'
-import type { HookOf } from './hooks.ts'
-import type { ProcessInputArgs, ProcessInputStepArgs, Processor, ProcessOutputResultArgs, ProcessOutputStepArgs } from './processor.ts'
+import { processorLabel, type Hook, type HookOf } from './hooks.ts'
+import type { ProcessInputStepArgs, Processor, ProcessOutputResultArgs } from './processor.ts'
 import { computeState } from './state-signals.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 const maxStreamParts = 1_000
+/** A chunk with more values than this is shared with the hooks from there on: a tool may publish values with circles. */
+const maxCopied = 50_000
 const noLanes: ReadonlySet<string> = new Set()
 
 type Lists = readonly [input: readonly Processor[], output: readonly Processor[]]
@@ -54,6 +58,8 @@ export class ProcessorPipeline {
   declare readonly lanes: ReadonlySet<string>
   declare private readonly changesSteps: boolean
   declare private readonly checksSteps: boolean
+  /** How many processors see the stream: what one of several returned may be changed in place by the next. */
+  declare private readonly streamHooks: number
   declare private readonly lists: Lists
   declare private readonly maxRetries: number
   /** Created with the first call of a hook. */
@@ -63,7 +69,7 @@ export class ProcessorPipeline {
 
   /** Inspects every processor for every run: a list and its processors may change between two runs. */
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
-    let readsInput = false, changesSteps = false, watchesStream = false, checksSteps = false
+    let readsInput = false, changesSteps = false, streamHooks = 0, checksSteps = false
     let checksToolResults = false, checksOutput = false, handlesErrors = false
     let lanes: Set<string> | undefined
     for (let index = 0; index < input.length; index++) {
@@ -75,12 +81,13 @@ export class ProcessorPipeline {
     }
     for (let index = 0; index < output.length; index++) {
       const processor = output[index] as Processor
-      watchesStream ||= processor.processOutputStream !== undefined
+      if (processor.processOutputStream !== undefined) streamHooks++
       checksSteps ||= processor.processOutputStep !== undefined
       checksToolResults ||= processor.processToolResult !== undefined
       checksOutput ||= processor.processOutputResult !== undefined
       handlesErrors ||= processor.processAPIError !== undefined
     }
+    const watchesStream = streamHooks > 0
     const guardsInput = readsInput || changesSteps || lanes !== undefined
     const canReject = guardsInput || watchesStream || checksSteps || checksToolResults || checksOutput || handlesErrors
     this.canReject = canReject
@@ -93,6 +100,7 @@ export class ProcessorPipeline {
     this.lanes = lanes ?? noLanes
     this.changesSteps = changesSteps || lanes !== undefined
     this.checksSteps = checksSteps
+    this.streamHooks = streamHooks
     this.lists = canReject ? [input.slice(), output.slice()] : noProcessors
     this.maxRetries = maxRetries
     this.boundProcessors = undefined
@@ -116,19 +124,21 @@ export class ProcessorPipeline {
   input(run: Run, rows: readonly MessageRow[], outside = false): MaybePromise<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
     const part = new HookMessages(run, rows, 'input', outside ? rows : undefined)
-    const apply = (returned: unknown, { messages }: ProcessInputArgs) => {
-      if (returned === undefined) return
+    let system = copyPlain(run.system)
+    const apply = (returned: unknown) => {
       const change = readChange<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
-      if (change?.systemMessages !== undefined) run.system = readSystemMessages(change.systemMessages)
-      part.apply(messages, change ? change.messages : returned)
+      if (change?.systemMessages !== undefined) system = readSystemMessages(change.systemMessages)
+      part.apply(change ? change.messages : returned)
     }
-    const called = inSequence(this.bound(run).input, (bound) => {
+    const { input } = this.bound(run)
+    const called = inSequence(input, (bound) => {
       const { processInput } = bound.processor
       if (!processInput) return undefined
       const call = bound.next('processInput', part)
-      return call.invoke(processInput, inputArgs(run, call, part), apply)
+      return call.invoke(processInput, inputArgs(run, call, part, system), apply)
     })
-    return called ? called.then(() => changedInput(run, part)) : changedInput(run, part)
+    const end = () => afterHooks(input, 'processInput', () => changedInput(run, part, system))
+    return called ? called.then(end) : end()
   }
 
   /** The input as a processor left it that failed with a `FailedInput`; undefined after any other error. */
@@ -136,7 +146,7 @@ export class ProcessorPipeline {
     const failure = isHeedError(error) ? error.cause : undefined
     if (!(failure instanceof FailedInput)) return undefined
     const part = new HookMessages(run, rows, 'input', outside ? rows : undefined)
-    part.apply(part.messages, [...failure.messages])
+    part.apply([...failure.messages])
     return part.changed
   }
 
@@ -145,21 +155,23 @@ export class ProcessorPipeline {
     if (!this.changesSteps) return noChange
     const change: StepChange = {}
     const part = this.runMessages.all(run)
+    const given = givenToStep(run)
     const model = firstModel(run)
-    const apply = (returned: unknown, { messages, activeTools }: ProcessInputStepArgs) => {
-      if (returned === undefined) return
-      const step = readStepChange(returned, run, activeTools)
-      part.apply(messages, step ? (step.messageList ?? step.messages) : returned)
-      Object.assign(change, step)
+    const apply = (returned: unknown, { activeTools }: ProcessInputStepArgs) => {
+      const step = returned === undefined ? undefined : readStepChange(returned, run, activeTools)
+      part.apply(step ? (step.messageList ?? step.messages) : returned)
+      if (step) Object.assign(change, step)
     }
-    const called = inSequence(this.bound(run).input, (bound) => {
+    const { input } = this.bound(run)
+    const called = inSequence(input, (bound) => {
       const { processInputStep } = bound.processor
       if (!processInputStep) return undefined
       const call = bound.next('processInputStep')
-      return call.invoke(processInputStep, inputStepArgs(run, call, part, change, model), apply)
+      return call.invoke(processInputStep, inputStepArgs(run, call, part, change, given, model), apply)
     })
     const computed = called ? called.then(() => this.computeStates(run, part)) : this.computeStates(run, part)
-    return computed ? computed.then(() => changedStep(run, part, change)) : changedStep(run, part, change)
+    const end = () => afterHooks(input, 'processInputStep', () => changedStep(run, part, editedStep(run, given, change)))
+    return computed ? computed.then(end) : end()
   }
 
   private computeStates(run: Run, part: HookMessages): Promise<void> | undefined {
@@ -172,13 +184,18 @@ export class ProcessorPipeline {
     })
   }
 
-  /** The chunks to publish in place of a chunk, in order. */
+  /** The chunks to publish in place of a chunk, in order. The hooks get a copy, and what they change in place is published. */
   outputStream(run: Run, chunk: Chunk): Chunk[] | Promise<Chunk[]> {
-    return whenResolved(this.throughFrom(run, [chunk], 0), (published) => {
+    const copy = copyPlain(chunk, maxCopied)
+    return whenResolved(this.throughFrom(run, [copy], 0), (passed) => {
       const { streamParts } = this
-      for (const part of published) streamParts.push(part)
+      for (const part of passed) streamParts.push(part)
       if (streamParts.length > maxStreamParts) streamParts.splice(0, maxStreamParts / 2)
-      return published
+      // Most chunks pass unchanged.
+      if (passed.length === 1 && passed[0] === copy && isSamePlain(copy, chunk)) return [chunk]
+      return afterHooks(this.bound(run).output, 'processOutputStream', () => {
+        return passed.map((part) => (part === copy || this.streamHooks > 1 ? publishedChunk(part, copy, chunk) : part))
+      })
     })
   }
 
@@ -220,21 +237,21 @@ export class ProcessorPipeline {
   ): MaybePromise<{ row: MessageRow | undefined } | { retry: string }> {
     if (!this.checksSteps) return { row }
     const part = this.runMessages.ofStep(run, row)
-    const toolCalls = output.calls.map(({ part: { toolInvocation } }) => toolInvocation)
-    const apply = (returned: unknown, { messages }: ProcessOutputStepArgs) => {
-      if (returned === undefined) return
-      part.apply(messages, returned)
+    const apply = (returned: unknown) => {
+      part.apply(returned)
       if (row && output.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
     }
+    const processors = this.bound(run).output
+    const end = () => afterHooks(processors, 'processOutputStep', () => ({ row: changedRow(row, part, output) }))
     try {
-      const called = inSequence(this.bound(run).output, (bound) => {
+      const called = inSequence(processors, (bound) => {
         const { processOutputStep } = bound.processor
         if (!processOutputStep) return undefined
         const call = bound.next('processOutputStep')
-        return call.invoke(processOutputStep, outputStepArgs(run, call, part, output, toolCalls), apply)
+        return call.invoke(processOutputStep, outputStepArgs(run, call, part, output), apply)
       })
-      if (!called) return { row: changedRow(row, part, output) }
-      return called.then(() => ({ row: changedRow(row, part, output) }), (error: unknown) => ({ retry: this.countRetry(run, error) }))
+      if (!called) return end()
+      return called.then(end, (error: unknown) => ({ retry: this.countRetry(run, error) }))
     } catch (error) {
       return { retry: this.countRetry(run, error) }
     }
@@ -246,24 +263,28 @@ export class ProcessorPipeline {
   ): Promise<{ result: JSONValue } | { rejected: string }> {
     const { toolName } = invocation
     const { isError = false, preliminary = false } = kind
-    let current = result
+    // The hooks share a copy, so that a result that one of them changed in place differs from the tool's.
+    let current = copyPlain(result)
+    const call = { ...invocation, args: copyPlain(invocation.args) }
     const apply = (returned: unknown) => {
       const change = readObject<{ result: JSONValue }>(returned, ['result'])
-      if (change) current = checkJSON(change.result, 'as the result')
+      if (change && 'result' in change) current = checkJSON(change.result, 'as the result')
+      if (!isSamePlain(call.args, invocation.args)) throw new Error(`it changed args, but ${toolName} has run. Change the result.`)
     }
     try {
       await inSequence(this.bound(run).output, (bound) => {
         const { processToolResult } = bound.processor
         if (!processToolResult) return undefined
-        const call = bound.next('processToolResult')
-        return call.invoke(processToolResult, toolResultArgs(run, call, invocation, current, isError, preliminary), apply)
+        const hookCall = bound.next('processToolResult')
+        return hookCall.invoke(processToolResult, toolResultArgs(run, hookCall, call, current, isError, preliminary), apply)
       })
     } catch (error) {
       // A preliminary result is not published then, and the model never receives it.
       if (preliminary && error instanceof TripwireAbort && error.tripwire.retry) return { rejected: error.tripwire.reason }
       return { rejected: `The result of ${toolName} was not accepted: ${this.countRetry(run, error)}` }
     }
-    return { result: current }
+    if (isSamePlain(current, result)) return { result }
+    return { result: afterHooks(this.bound(run).output, 'processToolResult', () => checkJSON(current, 'as the result')) }
   }
 
   /** The output of a segment after `processOutputResult`; undefined when it is unchanged. `uncommitted`: rows not in history yet. */
@@ -271,14 +292,18 @@ export class ProcessorPipeline {
     run: Run, segment: readonly MessageRow[], uncommitted: readonly MessageRow[], result: ProcessOutputResultArgs['result'],
   ): MaybePromise<MessageRow[] | undefined> {
     const part = new HookMessages(run, segment, 'segment', uncommitted)
-    const apply = (returned: unknown, { messages }: ProcessOutputResultArgs) => part.apply(messages, returned)
-    const called = inSequence(this.bound(run).output, (bound) => {
+    // A change of the result alone would be lost: the messages are what is kept.
+    Object.freeze(result)
+    const apply = (returned: unknown) => part.apply(returned)
+    const { output } = this.bound(run)
+    const called = inSequence(output, (bound) => {
       const { processOutputResult } = bound.processor
       if (!processOutputResult) return undefined
       const call = bound.next('processOutputResult')
       return call.invoke(processOutputResult, outputResultArgs(run, call, part, result), apply)
     })
-    return called ? called.then(() => part.changed) : part.changed
+    const end = () => afterHooks(output, 'processOutputResult', () => part.changed)
+    return called ? called.then(end) : end()
   }
 
   /** True when a processor wants the model call to be retried. */
@@ -289,6 +314,9 @@ export class ProcessorPipeline {
       const { retry: requested = false } = readObject<{ retry: unknown }>(returned, ['retry']) ?? {}
       if (typeof requested !== 'boolean') throw new Error('it returned a retry that is not true or false.')
       retry = requested
+      if (part.changed) {
+        throw new Error('it changed messages, which processInputStep may change. Send a signal for the next call, or return { retry }.')
+      }
     }
     await inSequence(allBound(this.bound(run)), (bound) => {
       const { processAPIError } = bound.processor
@@ -328,12 +356,32 @@ async function continueSequence(
 }
 
 /** The input after the hooks. Adds their instructions to those of the run. */
-function changedInput(run: Run, part: HookMessages): MessageRow[] | undefined {
+function changedInput(run: Run, part: HookMessages, system: SystemMessage[]): MessageRow[] | undefined {
+  if (!isSamePlain(system, run.system)) run.system = copyPlain(readSystemMessages(system))
   if (part.list.hasSystem) {
     const added = part.list.systemMessages().filter(({ content }) => !run.system.some((known) => known.content === content))
     run.system = [...run.system, ...(added as typeof run.system)]
   }
   return part.changed
+}
+
+/** The options of a step that hooks may change in place. */
+function givenToStep({ system, options }: Run): StepChange {
+  const given: StepChange = { systemMessages: copyPlain(system), modelSettings: copyPlain(options.modelSettings ?? {}) }
+  if (options.providerOptions) given.providerOptions = copyPlain(options.providerOptions)
+  if (options.activeTools) given.activeTools = options.activeTools.slice()
+  return given
+}
+
+/** The changes of a step, with the options that hooks changed in place and did not return. */
+function editedStep(run: Run, given: StepChange, change: StepChange): StepChange {
+  const { modelSettings = {}, providerOptions, activeTools } = run.options
+  const edited: StepChange = {}
+  if (!isSamePlain(given.systemMessages, run.system)) edited.systemMessages = given.systemMessages as SystemMessage[]
+  if (!isSamePlain(given.modelSettings, modelSettings)) edited.modelSettings = given.modelSettings as ModelSettings
+  if (!isSamePlain(given.providerOptions, providerOptions)) edited.providerOptions = given.providerOptions as ProviderOptions
+  if (!isSamePlain(given.activeTools, activeTools)) edited.activeTools = given.activeTools as string[]
+  return Object.keys(edited).length === 0 ? change : { ...readStepChange(edited, run, edited.activeTools), ...change }
 }
 
 function changedStep(run: Run, part: HookMessages, change: StepChange): StepChange {
@@ -343,7 +391,21 @@ function changedStep(run: Run, part: HookMessages, change: StepChange): StepChan
   return { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(part.list.systemMessages() as typeof run.system)] }
 }
 
+/** Reads what the hooks of a point have left of their arguments. An error is that of one of the processors which have the hook. */
+function afterHooks<T>(bound: readonly HookCall[], hook: Hook, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const processors = [...new Set(bound.map(({ processor }) => processor))].filter((processor) => processor[hook] !== undefined)
+    const [first, ...others] = processors.map(processorLabel)
+    const who = others.length === 0 ? `Processor ${first}` : `One of the processors ${[first, ...others].join(', ')}`
+    const ids = others.length === 0 ? { processorId: processors[0]?.id } : { processorIds: processors.map(({ id }) => id) }
+    throw new HeedError('processor_failed', `${who} failed in ${hook}: ${describe(error)}`, { cause: error, details: { ...ids, hook } })
+  }
+}
+
 function changedRow(row: MessageRow | undefined, part: HookMessages, output: StepRecorder): MessageRow | undefined {
+  part.settle()
   return row && part.isRead ? revisedStep(row, part.list, output) : row
 }
 

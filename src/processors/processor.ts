@@ -12,7 +12,8 @@ import type { CreatedAgentSignal, SignalContents, SignalInput } from '../signals
 
 /**
  * Reads, changes or rejects the input and output of a model. Every hook is optional. The hooks of one kind run in the order of the list,
- * each on the result of the one before it. Don't change `messages` or a message in it: return new ones.
+ * each on the result of the one before it. What a hook has left of its arguments counts, returned or changed in place; the array of
+ * messages is the hook's own unless it returns it.
  */
 export interface Processor<Id extends string = string> {
   readonly id: Id
@@ -56,7 +57,7 @@ export interface Processor<Id extends string = string> {
   processAPIError?(args: ProcessAPIErrorArgs): ProcessorReturn<{ retry: boolean }>
 }
 
-/** Nothing, or the same messages, leave everything unchanged. */
+/** Nothing leaves the messages as they are, with what the hook changed in them. */
 export type MessagesResult = MessageList | Message[]
 export type ProcessorReturn<T> = T | undefined | void | Promise<T | undefined | void>
 

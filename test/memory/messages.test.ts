@@ -55,7 +55,7 @@ describe.each(stores)('messages, $name', ({ store }) => {
     const memory = await filled()
     await Promise.all(Array.from({ length: 5 }, (_, index) => memory.updateMessages({ messages: [{ id: 'm1', content: { metadata: { [`k${index}`]: index } } }] })))
     const [changed] = await memory.updateMessages({ messages: [{ id: 'm1', threadId: 't', content: { parts: [{ type: 'text', text: 'other' }] } }] })
-    expect(changed?.content).toMatchObject({ parts: [{ type: 'step-start' }, { type: 'text', text: 'other' }], metadata: { k0: 0, k4: 4 } })
+    expect(changed?.content).toMatchObject({ parts: [{ type: 'text', text: 'other' }], metadata: { k0: 0, k4: 4 } })
     await expect(memory.updateMessages({ messages: [{ id: 'm0', threadId: 't' }, { id: 'nobody', threadId: 't' }] })).rejects.toMatchObject({ code: 'message_not_found' })
     await expect(memory.updateMessages({ threadId: 't', resourceId: 'v', messages: [{ id: 'm1' }] })).rejects.toMatchObject({ code: 'thread_forbidden' })
   })

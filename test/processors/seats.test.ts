@@ -125,7 +125,7 @@ describe.each(placeKinds())('the processors of a run, $name', ({ make }) => {
     expect((await agent.generate('Go.', { memory })).text).toBe('two')
   })
 
-  it('[G2.7] get lists and settings of their own: what one changes in place is no other run\'s, nor the next one\'s', async () => {
+  it('[G2.7] [G2.42] share the settings of a step and get lists of their own: what one changes in place is no other run\'s', async () => {
     const seen: unknown[] = []
     const processor: Processor = {
       id: 'p',
@@ -143,7 +143,7 @@ describe.each(placeKinds())('the processors of a run, $name', ({ make }) => {
     openHeed({ agent }, make().store())
     await agent.generate('Go.', { memory })
     await agent.generate('Go on.', { memory })
-    expect(seen).toEqual([{}, {}, 0, {}, {}, 0])
+    expect(seen).toEqual([{}, { temperature: 1 }, 0, {}, { temperature: 1 }, 0])
   })
 
   it('[G2.3] wait once for what only looks like a promise', async () => {

@@ -19,6 +19,13 @@ export type MessageSource = 'memory' | 'input' | 'response' | 'context'
 export interface UnreadRows extends Pick<InputContext, 'newId' | 'now'> {
   read(): Iterable<MessageRow>
   sourceOf(row: MessageRow): MessageSource
+  /** Called when the list has the rows. */
+  filled?(): void
+  /**
+   * Where it is defined, readers may change the messages in place: they get copies, and the list takes what they changed, after this
+   * function has checked it.
+   */
+  checkEdit?(message: Message): void
 }
 
 /** The messages of one source, in each form. */
@@ -44,14 +51,16 @@ export interface MessageViews extends Readonly<Record<'all' | 'remembered' | 'in
  * The cost of an operation depends on what it adds or returns, not on the length of the list.
  *
  * A list keeps the rows that it was made from, so that the prompt of an unchanged message keeps its bytes, and a changed message keeps
- * the ids of its rows. Don't change messages in place: add or return a changed copy.
+ * the ids of its rows. The messages of the list that a processor receives may be changed in place; to another list, add a changed copy.
  */
 export class MessageList {
   /** Created on first use, as are the views. */
   #ordered: OrderedRows<MessageSource> | undefined
   #views: MessageViews | undefined
   /** The rows of the list, until its first use. */
-  #unread: Pick<UnreadRows, 'read' | 'sourceOf'> | undefined
+  #unread: Pick<UnreadRows, 'read' | 'sourceOf' | 'filled'> | undefined
+  /** Set where readers may change the messages in place. */
+  #editable: UnreadRows | undefined
   #system: Array<{ tag: string | undefined; message: SystemModelMessage }> | undefined
   readonly #context: Partial<Pick<InputContext, 'newId' | 'now'>>
 
@@ -60,7 +69,7 @@ export class MessageList {
   }
 
   get get(): MessageViews {
-    const rows = () => this.#rows
+    const rows = (edited: boolean) => (edited ? this.#editedRows : this.#rows)
     return (this.#views ??= {
       all: new RowsView(rows, undefined, this),
       remembered: new RowsView(rows, 'memory', this),
@@ -85,15 +94,25 @@ export class MessageList {
   static of(unread: UnreadRows): MessageList {
     const list = new MessageList(unread)
     list.#unread = unread
+    if (unread.checkEdit) list.#editable = unread
     return list
   }
 
   get #rows(): OrderedRows<MessageSource> {
-    const ordered = (this.#ordered ??= new OrderedRows<MessageSource>('memory'))
+    const ordered = (this.#ordered ??= new OrderedRows<MessageSource>('memory', this.#editable !== undefined))
     const unread = this.#unread
     this.#unread = undefined
-    if (unread) for (const row of unread.read()) ordered.addRow(row, unread.sourceOf(row))
+    if (!unread) return ordered
+    for (const row of unread.read()) ordered.addRow(row, unread.sourceOf(row))
+    unread.filled?.()
     return ordered
+  }
+
+  /** The rows with what readers changed in their copies of the messages. */
+  get #editedRows(): OrderedRows<MessageSource> {
+    const rows = this.#rows
+    if (this.#editable) rows.takeEdits(this.#editable)
+    return rows
   }
 
   /** Adds messages in any form. Rows are added to their message; any other form replaces the message with its id. */
@@ -101,9 +120,10 @@ export class MessageList {
     if (Array.isArray(input) && input.length === 0) return this
     const newId = () => this.#context.newId?.() ?? crypto.randomUUID()
     const now = () => this.#context.now?.() ?? new Date()
+    const rows = this.#editedRows
     for (const item of readInput(input, { newId, now, lenient: true })) {
-      if ('messageId' in item) this.#rows.addRow(item, source)
-      else this.#rows.setMessage(item, source)
+      if ('messageId' in item) rows.addRow(item, source)
+      else rows.setMessage(item, source)
     }
     return this
   }
@@ -114,7 +134,7 @@ export class MessageList {
    */
   replace(messages: readonly Message[], source: MessageSource | 'all'): this {
     const kept = new Set(messages.map(({ id }) => id))
-    const before = this.#rows.ids(source === 'all' ? undefined : source)
+    const before = this.#editedRows.ids(source === 'all' ? undefined : source)
     this.removeByIds(before.filter(id => !kept.has(id)))
     for (const message of messages) {
       if (this.#rows.message(message.id) === message) continue
@@ -149,27 +169,30 @@ export class MessageList {
 
   /** The rows of the messages, context rows included. */
   rows(source?: MessageSource): MessageRow[] {
-    return this.#rows.rows(source)
+    return this.#editedRows.rows(source)
   }
 }
 
 class RowsView implements MessageView {
-  readonly #rows: () => OrderedRows<MessageSource>
+  /** `edited`: with what readers changed in place. */
+  readonly #rows: (edited: boolean) => OrderedRows<MessageSource>
   readonly #source: MessageSource | undefined
   readonly #list: Pick<MessageList, 'systemMessages'>
 
-  constructor(rows: () => OrderedRows<MessageSource>, source: MessageSource | undefined, list: Pick<MessageList, 'systemMessages'>) {
+  constructor(
+    rows: (edited: boolean) => OrderedRows<MessageSource>, source: MessageSource | undefined, list: Pick<MessageList, 'systemMessages'>,
+  ) {
     this.#rows = rows
     this.#source = source
     this.#list = list
   }
 
   db(): Message[] {
-    return [...this.#rows().messages(this.#source)]
+    return [...this.#rows(false).messages(this.#source)]
   }
 
   ui(): UIMessage[] {
-    const rows = this.#rows()
+    const rows = this.#rows(true)
     return rows.messages(this.#source).map((message) => {
       const role = rows.isSignal(message.id) ? 'signal' : message.role
       return toUIMessage({ ...message, role, content: withoutPartAttachments(message.content) })
@@ -177,20 +200,20 @@ class RowsView implements MessageView {
   }
 
   prompt(): LanguageModelV4Message[] {
-    const prompt = promptOf(closeOpenCalls(this.#rows().promptRows(this.#source)))
+    const prompt = promptOf(closeOpenCalls(this.#rows(true).promptRows(this.#source)))
     return this.#source === undefined ? [...this.#list.systemMessages(), ...prompt] : prompt
   }
 }
 
 class ContextView implements MessageView {
-  readonly #rows: () => OrderedRows<MessageSource>
+  readonly #rows: (edited: boolean) => OrderedRows<MessageSource>
 
-  constructor(rows: () => OrderedRows<MessageSource>) {
+  constructor(rows: (edited: boolean) => OrderedRows<MessageSource>) {
     this.#rows = rows
   }
 
   db(): Message[] {
-    return this.#rows().contextMessages()
+    return this.#rows(false).contextMessages()
   }
 
   ui(): UIMessage[] {
@@ -198,6 +221,6 @@ class ContextView implements MessageView {
   }
 
   prompt(): LanguageModelV4Message[] {
-    return promptOf(this.#rows().contextRows())
+    return promptOf(this.#rows(true).contextRows())
   }
 }

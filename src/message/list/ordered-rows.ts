@@ -1,6 +1,6 @@
-import { applyAttachmentChanges, withoutPartAttachments } from '../attachments.ts'
+import { applyAttachmentChanges, copyMessage, isSameMessage, withoutPartAttachments } from '../attachments.ts'
 import { GrowingMessage, splitMessage } from '../join.ts'
-import type { Message } from '../message.ts'
+import type { Message, MessageContent } from '../message.ts'
 import { toProcessorMessage, isUserSignal, processorMessage, processorMessages, withSignalRecord } from '../processor-view.ts'
 import type { MessageRow } from '../row.ts'
 
@@ -13,6 +13,8 @@ interface Segment<Source> {
   rows: MessageRow[]
   /** In the first segment of a message: the message, cached. */
   view: Message | undefined
+  /** In the first segment of a message, where readers get copies: the copy of `view` that they got. */
+  shown: Message | undefined
   /** In the first segment of a message: its builder, as long as rows are only appended to it. */
   growing: GrowingMessage | undefined
 }
@@ -26,15 +28,22 @@ const maxSegmentRows = 32
  */
 export class OrderedRows<Source extends string> {
   readonly #weakest: Source
+  readonly #copies: boolean
   readonly #order = new Set<Segment<Source>>()
   readonly #messages = new Map<string, Array<Segment<Source>>>()
   readonly #segmentOfRow = new Map<string, Segment<Source>>()
   readonly #views = new Map<Source | undefined, Message[]>()
+  /** The copies of context rows that readers got, by the id of the row. */
+  #context: Map<string, Message> | undefined
   #tail: Segment<Source> | undefined
 
-  /** `weakest` is the source that any other source of the same message overrides. */
-  constructor(weakest: Source) {
+  /**
+   * `weakest` is the source that any other source of the same message overrides. `copies`: readers get copies of the messages, and
+   * `takeEdits` applies what they changed in them.
+   */
+  constructor(weakest: Source, copies = false) {
     this.#weakest = weakest
+    this.#copies = copies
   }
 
   /** Adds a row to its message, or replaces the row with its id in place. */
@@ -52,14 +61,15 @@ export class OrderedRows<Source extends string> {
       if (known) this.#removeRow(known, row.id)
       this.#appendRow(row, this.#segmentFor(messageId, source))
     }
-    if (segments?.[0]) segments[0].view = undefined
+    if (segments?.[0]) segments[0].view = segments[0].shown = undefined
   }
 
   /**
    * Replaces the message with the same id in place, or adds the message at the end. Its rows keep their ids, and rows of other messages
    * between them keep their positions.
    */
-  setMessage(message: Message, source: Source): void {
+  setMessage(given: Message, source: Source): void {
+    const message = this.#copies ? copyMessage(given) : given
     this.#clearViews()
     const segments = this.#messages.get(message.id)
     const first = segments?.[0] ?? this.#append(message.id, source)
@@ -71,6 +81,38 @@ export class OrderedRows<Source extends string> {
     const isPlain = message.content.experimental_attachments === undefined
     if (!known) first.view = isPlain ? (first.whole = message) : toProcessorMessage(first.whole ?? message)
     else first.view = isPlain ? message : undefined
+    first.shown = this.#copies && isPlain ? given : undefined
+  }
+
+  /** Applies what readers changed in the copies that they got. `checkEdit` throws for a message that can't be stored. */
+  takeEdits(reader: { checkEdit?(message: Message): void }): void {
+    for (const [id, segments] of this.#messages) {
+      const { shown } = segments[0] ?? {}
+      const view = shown && viewOf(segments)
+      if (!shown || !view || isSameMessage(shown, view)) continue
+      reader.checkEdit?.(shown)
+      const source = this.#strongest(segments) ?? this.#weakest
+      if (shown.id !== id) this.remove(id)
+      this.setMessage(shown, source)
+    }
+    if (this.#context) for (const [id, shown] of this.#context) this.#takeContextEdit(id, shown, reader)
+  }
+
+  #takeContextEdit(id: string, shown: Message, reader: { checkEdit?(message: Message): void }): void {
+    const rows = this.#segmentOfRow.get(id)?.rows ?? []
+    const index = rows.findIndex((row) => row.id === id)
+    const row = rows[index]
+    if (!row || isSameMessage(shown, contextMessage(row))) return
+    reader.checkEdit?.(shown)
+    this.#clearViews()
+    rows[index] = { ...row, content: copyMessage(shown).content }
+  }
+
+  #shownContext(row: MessageRow): Message {
+    this.#context ??= new Map()
+    let shown = this.#context.get(row.id)
+    if (!shown) this.#context.set(row.id, shown = copyMessage(contextMessage(row)))
+    return shown
   }
 
   /** Removes a message, or the context row with this id. */
@@ -78,7 +120,7 @@ export class OrderedRows<Source extends string> {
     const segments = this.#messages.get(messageId)
     if (!segments) return this.#removeContext(messageId)
     this.#clearViews()
-    const message = viewOf(segments)
+    const message = this.#shownOf(segments)
     for (const segment of segments) this.#removeSegment(segment)
     this.#messages.delete(messageId)
     return message
@@ -95,7 +137,7 @@ export class OrderedRows<Source extends string> {
 
   /** The context rows, as messages of the role `system`. */
   contextMessages(): Message[] {
-    return this.contextRows().map(contextMessage)
+    return this.contextRows().map((row) => (this.#copies ? this.#shownContext(row) : contextMessage(row)))
   }
 
   contextRows(): MessageRow[] {
@@ -106,7 +148,7 @@ export class OrderedRows<Source extends string> {
 
   message(messageId: string): Message | undefined {
     const segments = this.#messages.get(messageId)
-    return segments && viewOf(segments)
+    return segments && this.#shownOf(segments)
   }
 
   /** True for a message that is stored as a signal: processors may see another role. */
@@ -132,7 +174,7 @@ export class OrderedRows<Source extends string> {
       messages = []
       for (const segments of this.#messages.values()) {
         if (source !== undefined && this.#strongest(segments) !== source) continue
-        const message = viewOf(segments)
+        const message = this.#shownOf(segments)
         if (message) messages.push(message)
       }
       this.#views.set(source, messages)
@@ -164,6 +206,13 @@ export class OrderedRows<Source extends string> {
     return rows
   }
 
+  #shownOf(segments: ReadonlyArray<Segment<Source>>): Message | undefined {
+    const view = viewOf(segments)
+    const [first] = segments
+    if (!this.#copies || !view || !first) return view
+    return (first.shown ??= copyMessage(view))
+  }
+
   #clearViews(): void {
     // Clearing an empty map is not free.
     if (this.#views.size > 0) this.#views.clear()
@@ -176,7 +225,9 @@ export class OrderedRows<Source extends string> {
   }
 
   #append(messageId: string | undefined, source: Source): Segment<Source> {
-    const segment: Segment<Source> = { messageId, source, whole: undefined, rows: [], view: undefined, growing: undefined }
+    const segment: Segment<Source> = {
+      messageId, source, whole: undefined, rows: [], view: undefined, shown: undefined, growing: undefined,
+    }
     this.#order.add(segment)
     this.#tail = segment
     if (messageId === undefined) return segment
@@ -215,7 +266,7 @@ export class OrderedRows<Source extends string> {
     this.#segmentOfRow.delete(rowId)
     const segments = segment.messageId === undefined ? [segment] : (this.#messages.get(segment.messageId) ?? [])
     this.#dropEmpty(segments)
-    if (segments[0]) segments[0].view = segments[0].growing = undefined
+    if (segments[0]) segments[0].view = segments[0].shown = segments[0].growing = undefined
     else if (segment.messageId !== undefined) this.#messages.delete(segment.messageId)
   }
 
@@ -236,6 +287,7 @@ export class OrderedRows<Source extends string> {
     segment.rows = []
     segment.whole = undefined
     segment.view = undefined
+    segment.shown = undefined
     segment.growing = undefined
   }
 
@@ -289,8 +341,14 @@ function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]):
     const before = known[index]
     const isSignal = before !== undefined && row.role === 'user' && isUserSignal(before)
     if (!before || (before.role !== row.role && !isSignal)) return { ...row, content: withoutPartAttachments(row.content) }
-    const taken = row.role === 'user' ? applyAttachmentChanges(before.content, row.content) : row.content
+    const taken = row.role === 'user' ? applyAttachmentChanges(before.content, row.content) : stepContent(before, row.content)
     const content = isSignal ? withSignalRecord(before, taken) : taken
     return JSON.stringify(before.content) === JSON.stringify(content) ? before : { ...before, content }
   })
+}
+
+/** The content of a changed step. The row of a run does not store the `step-start` that readers see. */
+function stepContent(before: MessageRow, content: MessageContent): MessageContent {
+  const [first, ...parts] = content.parts
+  return first?.type === 'step-start' && before.content.parts[0]?.type !== 'step-start' ? { ...content, parts } : content
 }

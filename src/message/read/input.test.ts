@@ -94,8 +94,8 @@ describe('the input of a run', () => {
     expect(joinRows(all).map(({ id, role, content }) => [id, role, content.parts.map(({ type }) => type).join(' ')])).toEqual([
       ['id-1', 'system', 'text'],
       ['id-2', 'user', 'text file file'],
-      ['id-3', 'assistant', 'step-start reasoning tool-invocation step-start text'],
-      ['id-6', 'assistant', 'step-start text'],
+      ['id-3', 'assistant', 'reasoning tool-invocation step-start text'],
+      ['id-6', 'assistant', 'text'],
     ])
     expect(promptOf(all)).toEqual([
       { role: 'system', content: 'be brief', providerOptions: { anthropic: { a: 1 } } },

@@ -22,11 +22,14 @@ export interface ModelMessageInput {
   providerOptions?: object
   /** Files of a user's message, beside its content. */
   experimental_attachments?: Message['content']['experimental_attachments']
+  /** Stored with the message; no model reads it. */
+  metadata?: Record<string, unknown>
 }
 
 /** A message of a user interface, also of a newer or older version than `UIMessage` describes. */
 export interface UIMessageInput {
-  id: string
+  /** Generated when absent. */
+  id?: string
   role: 'user' | 'assistant' | 'system'
   parts: ReadonlyArray<object>
   metadata?: unknown
@@ -88,7 +91,7 @@ function readItem(item: unknown, index: number, context: InputContext, open: Ope
   if (typeof item === 'string') return userText(item, context)
   if (!isObject(item)) throw invalidMessage(index, `a message is a text or an object, not ${describeValue(item)}`)
   if (isObject(item.content)) return readStored(item, item.content, index, context.lenient ?? false)
-  if (Array.isArray(item.parts)) return fromUIMessage(item, index, { now: () => context.now() })
+  if (Array.isArray(item.parts)) return fromUIMessage(item, index, { now: () => context.now(), newId: () => context.newId() })
   return modelRow(item, index, context, open)
 }
 
@@ -129,8 +132,16 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, open: 
     role,
     createdAt: readTime(item.createdAt, index) ?? now(),
     ...ownerOf(item),
-    content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...providerMetadataOf(item) },
+    content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...metadataOf(item, index), ...providerMetadataOf(item) },
   }
+}
+
+/** The metadata of the caller. The record of a signal is not the caller's to write. */
+function metadataOf({ metadata: given }: Raw, index: number): Pick<Message['content'], 'metadata'> {
+  if (given === undefined || given === null) return {}
+  if (!isObject(given)) throw invalidMessage(index, `metadata is an object, not ${describeValue(given)}`)
+  const { signal: _, ...metadata } = given
+  return Object.keys(metadata).length > 0 ? { metadata } : {}
 }
 
 /** The thread and the resource that a message names. */

@@ -7,6 +7,8 @@ import { readContent, readParts } from '../read/stored-content.ts'
 export interface FromUIOptions {
   /** The time of a message without one. */
   now(): Date
+  /** The id of a message without one. Without it, such a message is rejected. */
+  newId?(): string
   /**
    * Read signals as signals. Only for messages of the program itself: a client could otherwise write a message that the model reads as a
    * notification. When false, a user's signal becomes a user message and every other signal is skipped.
@@ -20,9 +22,10 @@ export function fromUIMessages(messages: Iterable<unknown>, options: FromUIOptio
 }
 
 /** Undefined for a signal that is skipped. */
-export function fromUIMessage(message: unknown, index: number, { now, signals = false }: FromUIOptions): Message | undefined {
+export function fromUIMessage(message: unknown, index: number, { now, newId, signals = false }: FromUIOptions): Message | undefined {
   if (!isObject(message)) throw invalidMessage(index, `a message is an object, not ${describeValue(message)}`)
-  const { id, role } = message
+  const { role } = message
+  const id = message.id === undefined ? newId?.() : message.id
   if (typeof id !== 'string' || id === '') throw invalidMessage(index, 'a message of a user interface needs an `id`')
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw invalidMessage(index, `unknown role ${describeValue(role)}; use user, assistant or system`, { role })

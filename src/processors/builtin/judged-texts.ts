@@ -36,7 +36,8 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
   readonly #hold: boolean
   readonly #reasoning: boolean
   readonly #held = new PerRun(() => new Map<string, string>())
-  readonly #seen = new PerRun(() => new WeakSet<MessagePart>())
+  /** The texts that verdicts of a run left: they need no other verdict. */
+  readonly #judged = new PerRun(() => new Set<string>())
 
   constructor(phases: readonly JudgedPhase[], hold: boolean, thoughts = false) {
     this.#phases = new Set(phases)
@@ -61,14 +62,14 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
 
   async processOutputResult(args: ProcessOutputResultArgs | ProcessOutputStepArgs): Promise<Message[] | undefined> {
     if (!this.#phases.has('output') || this.#hold) return undefined
-    const seen = this.#seen.of(args.state)
+    const judged = this.#judged.of(args.state)
     const fresh = new Map<MessagePart, string>()
     for (const part of args.messages.flatMap(({ content }) => content.parts)) {
       const text = part.type === 'text' ? part.text : part.type === 'reasoning' && this.#reasoning ? part.reasoning : undefined
-      if (text !== undefined && !seen.has(part)) fresh.set(part, text)
+      if (text !== undefined && !judged.has(text)) fresh.set(part, text)
     }
-    for (const part of fresh.keys()) seen.add(part)
     const rewrite = await this.judge([...fresh.values()], args, 'output')
+    for (const text of fresh.values()) judged.add(rewrite ? rewrite(text) : text)
     return rewrite && withAllTexts(args.messages, (text, part) => (part && fresh.has(part) ? rewrite(text) : text))
   }
 

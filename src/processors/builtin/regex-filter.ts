@@ -1,6 +1,6 @@
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { Message, MessagePart } from '../../message/message.ts'
+import type { Message } from '../../message/message.ts'
 import type {
   Processor, ProcessInputArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
 } from '../processor.ts'
@@ -41,8 +41,8 @@ export class RegexFilter implements Processor<'regex-filter'> {
   readonly #strategy: 'block' | 'redact' | 'warn'
   readonly #phases: ReadonlySet<Phase>
   readonly #streams: PerRun<Map<string, StreamedText>>
-  /** The parts of a run that were checked before. */
-  readonly #seen = new PerRun(() => new WeakSet<MessagePart>())
+  /** The texts that checks of a run left: they need no other check. */
+  readonly #checked = new PerRun(() => new Set<string>())
   /** Runs whose reasoning was changed in the stream. */
   readonly #changedReasoning = new WeakSet()
 
@@ -81,12 +81,12 @@ export class RegexFilter implements Processor<'regex-filter'> {
 
   #check(messages: Message[], context: ProcessorContext, phase: Phase): Message[] | undefined {
     const found = new Set<string>()
-    const seen = this.#seen.of(context.state)
-    const redacted = withAllTexts(messages, (text, part) => {
-      if (part && seen.has(part)) return text
-      if (part && phase === 'output') seen.add(part)
+    const checked = this.#checked.of(context.state)
+    const redacted = withAllTexts(messages, (text) => {
+      if (phase === 'output' && checked.has(text)) return text
       const scanned = this.#scanner.redact(text)
       for (const name of scanned.found) found.add(name)
+      if (phase === 'output') checked.add(this.#strategy === 'redact' ? scanned.text : text)
       return scanned.text
     })
     if (found.size === 0) return undefined

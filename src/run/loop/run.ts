@@ -132,7 +132,8 @@ export class Run {
 
   /** Counts a committed step. */
   addStep(step: StepResult, broken: boolean): void {
-    this.steps.push(step)
+    // Processors receive the steps: a change in place would not be stored.
+    this.steps.push(Object.freeze(step))
     this.#answerStart = this.#nextAnswerStart
     if (!broken) this.#nextAnswerStart = this.steps.length
   }

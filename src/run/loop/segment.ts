@@ -59,7 +59,7 @@ function reviseStep(run: Run, step: StepEnd, stored: readonly MessageRow[], chan
   const changedSteps = new Set([...revised, ...removed].map((row) => row.step))
   for (const [index, result] of run.steps.entries()) {
     if (!changedSteps.has(result.stepNumber)) continue
-    run.steps[index] = revisedResult(result, left.filter((row) => row.step === result.stepNumber))
+    run.steps[index] = Object.freeze(revisedResult(result, left.filter((row) => row.step === result.stepNumber)))
   }
   const messages = new Set([...stored, ...step.rows].map(({ messageId }) => messageId))
   const ofStep = [

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,6 +28,25 @@ async function member(folder: string, id: string) {
 const newFolder = () => join(root, `${count++}.db-bus`)
 
 describe('a hub beside a file', () => {
+  it('waits for another process that creates the queue at the same moment', async () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    const other = new DatabaseSync(join(folder, 'bus.db'))
+    other.exec('BEGIN IMMEDIATE')
+    const { exec } = DatabaseSync.prototype
+    let refused = 0
+    vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, text) {
+      try {
+        return exec.call(this, text)
+      } catch (error) {
+        if (++refused === 1) other.close()
+        throw error
+      }
+    })
+    const { hub } = await member(folder, 'a')
+    expect([refused, hub.disconnected]).toEqual([1, false])
+  })
+
   it('writes nothing without a peer', async () => {
     const folder = newFolder()
     const a = await member(folder, 'a')

@@ -5,7 +5,7 @@ import { newId } from '../../base/ids.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { ChangeWatcher } from './change-watcher.ts'
-import { QueueDB } from './queue-db.ts'
+import { isLocked, QueueDB, resultCode } from './queue-db.ts'
 
 /** How many characters may wait to be written. A message that exceeds the limit is lost. */
 const outboxLimit = 8_000_000
@@ -163,7 +163,7 @@ export class Hub {
       this.#opened()
     } catch (error) {
       // Another process opens it too, or is suspended while it holds the lock: that passes.
-      if (resultCode(error) === BUSY && ++this.#lockedOpens <= maxLockedOpens) return this.#reopen(lockedMs)
+      if (isLocked(error) && ++this.#lockedOpens <= maxLockedOpens) return this.#reopen(lockedMs)
       this.#failed(error)
     }
     if (this.#closed) return
@@ -301,7 +301,7 @@ export class Hub {
       act(this.#queue)
       return 'done'
     } catch (error) {
-      if (resultCode(error) === BUSY) return 'locked'
+      if (isLocked(error)) return 'locked'
       this.#reopen()
       return 'failed'
     }
@@ -327,13 +327,6 @@ export class Hub {
       if (this.#queue) for (const handler of this.#handlers()) handler.onLoss()
     })
   }
-}
-
-const BUSY = 5
-
-function resultCode(error: unknown): number | undefined {
-  const isCoded = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
-  return isCoded ? Number(error.errcode) & 0xff : undefined
 }
 
 function isDamaged(error: unknown): boolean {

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { sleep, systemClock } from '../../base/clock.ts'
 
 /** How long, and how many, messages are kept for slow readers. A reader that is slower has lost messages. */
 const keptMs = 10_000
@@ -10,6 +11,23 @@ const keptRows = 4_096
 const presentMs = 60_000
 
 const readRows = 256
+
+/** How long an open waits for the lock of another process, and the pause between two attempts where SQLite itself does not wait. */
+const lockMs = 250
+const pauseMs = 5
+
+const BUSY = 5
+
+/** Whether another connection has the lock that a statement needs. */
+export function isLocked(error: unknown): boolean {
+  return resultCode(error) === BUSY
+}
+
+/** SQLite's primary result code, if it threw the error. */
+export function resultCode(error: unknown): number | undefined {
+  const isCoded = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
+  return isCoded ? Number(error.errcode) & 0xff : undefined
+}
 
 export interface QueueRow {
   id: number
@@ -33,10 +51,10 @@ export class QueueDB {
   static async open(folder: string, process: string): Promise<QueueDB> {
     const { DatabaseSync: Database } = await import('node:sqlite')
     await mkdir(folder, { recursive: true })
-    const database = new Database(join(folder, 'bus.db'), { timeout: 250 })
+    const database = new Database(join(folder, 'bus.db'), { timeout: lockMs })
     try {
+      await useWriteAheadLog(database)
       database.exec(`
-        PRAGMA journal_mode = WAL;
         PRAGMA synchronous = OFF;
         PRAGMA wal_autocheckpoint = 200;
         PRAGMA cache_size = -500;
@@ -122,6 +140,20 @@ export class QueueDB {
   /** Changes with the commits of other connections, and not with those of this one. */
   #dataVersion(): number {
     return Number(this.#statements.version.get()?.data_version)
+  }
+}
+
+/**
+ * SQLite does not wait for a lock when it changes to this mode, whatever its timeout: of two processes that open a new queue at once, one
+ * would fail, and miss the messages until it tries again.
+ */
+async function useWriteAheadLog(database: DatabaseSync): Promise<void> {
+  for (const since = performance.now(); ; await sleep(systemClock, pauseMs * (0.5 + Math.random()))) {
+    try {
+      return database.exec('PRAGMA journal_mode = WAL')
+    } catch (error) {
+      if (!isLocked(error) || performance.now() - since >= lockMs) throw error
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { renameSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { HeedError } from '../../src/base/errors.ts'
 import { createHandler } from '../../src/http/server.ts'
 import { Agent, createTool, InMemoryStore, type Logger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -175,6 +176,33 @@ describe('a process whose store fails', () => {
       return agent.activeRun(thread)
     }).toBeNull()
     expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
+  })
+
+  it('[A1.5] treats a failure that returns at once as the same failure: it is logged once, and tried ever more rarely', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const { logger, errors } = errorLog()
+    const agent = new Agent({ id: 'a', model: scriptedModel(['Done.'], { loop: true }) })
+    openHeed({ agent }, store, { clock, logger })
+    await agent.sendMessage('One', thread).stored
+    await idle(agent, thread)
+    // A damaged page that sends read, and heartbeats don't.
+    let tried = 0
+    on('accept', () => {
+      tried++
+      return new HeedError('store_corrupt', 'The database is damaged.')
+    })
+    for (let second = 0; second < 600; second++) {
+      await expect(agent.sendMessage('Two', thread).stored).rejects.toMatchObject({ code: 'store_corrupt' })
+      await clock.advance(1_000)
+    }
+    expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
+    expect(tried).toBeLessThan(12)
+    on('accept')
+    await soon(async () => {
+      await clock.advance(60_000)
+      return agent.sendMessage('Three', thread).stored.then(() => 'stored', () => 'rejected')
+    }).toBe('stored')
   })
 
   it('[R5.4] claims the threads behind one whose claim fails', async () => {

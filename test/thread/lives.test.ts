@@ -231,6 +231,26 @@ describe.each(sharedPlaceKinds())('processes, $name', ({ make }) => {
     expect(JSON.stringify(messages)).toContain('Said hang first')
   })
 
+  it.each([3_600_000, -3_600_000])('[R1.10] a process whose clock differs by %i ms keeps its thread, and loses it when it is gone', async (difference) => {
+    const clock = virtualClock()
+    const place = make({ clock })
+    const first = stubborn()
+    const dying = mortal(place.store())
+    const before = openHeed({ agent: first.agent }, dying.store, { clock: { ...clock, now: () => clock.now() + difference } })
+    await first.hung()
+    const next = stubborn()
+    const heed = openHeed({ agent: next.agent }, place.store(), { clock })
+    await heed.start()
+    const { epoch } = (await place.store().getThread(thread))!
+    await clock.advance(30_000)
+    expect((await place.store().getThread(thread))!.epoch).toBe(epoch)
+    dying.die()
+    await before.close()
+    for (let second = 0; second < 20; second++) await clock.advance(1_000)
+    await soon(async () => (await place.store().getThread(thread))!.epoch).toBe(epoch + 1)
+    await idle(next.agent, thread)
+  })
+
   it('[R11.4] a close does not wait longer than five seconds for work that ignores its abort', async () => {
     const clock = virtualClock()
     let asked = 0

@@ -57,7 +57,7 @@ export function memoryPlace(shared: InMemoryStore = new InMemoryStore()): Place 
           const value: unknown = Reflect.get(target, key)
           if (typeof value !== 'function') return value
           return (...given: unknown[]): unknown => {
-            if (closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+            if (closed && key !== 'now') return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
             return Reflect.apply(value, target, given)
           }
         },
@@ -75,7 +75,7 @@ export function mortal(store: ThreadStore): { store: ThreadStore; die(): void } 
       if (typeof value !== 'function') return value
       return (...given: unknown[]): unknown => {
         if (dead && key === 'resign') return Promise.resolve()
-        if (dead && key !== 'close') return Promise.reject(new HeedError('closed', 'Nothing of this process arrives any more.'))
+        if (dead && key !== 'close' && key !== 'now') return Promise.reject(new HeedError('closed', 'Nothing of this process arrives any more.'))
         return Reflect.apply(value, target, given)
       }
     },

@@ -88,13 +88,18 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   retryParked(
     scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] },
   ): Promise<{ agentId: string; fence?: Fence }>
-  /** Marks `owner` as alive until `until`. One row for all its threads. */
+  /**
+   * The time by the clock of the store, in which leases are stored. For a file it is the machine's, which all its processes share. A store
+   * without it stores leases in the time of each process: their clocks must agree then.
+   */
+  now?(): number
+  /** Marks `owner` as alive until `until`, by the clock of the store. One row for all its threads. */
   heartbeat(owner: string, until: number): Promise<void>
   /** Releases all threads of `owner`, so that others need not wait until its heartbeat expires. Cancels signals that are bound to it. */
   resign(owner: string): Promise<void>
   /**
-   * Threads that need a runner and have none: a run whose owner is gone, or an idle thread with pending signals. With `agentIds`, only
-   * those whose next run is of one of these agents.
+   * Threads that need a runner and have none at `now`, by the clock of the store: a run whose owner is gone, or an idle thread with pending
+   * signals. With `agentIds`, only those whose next run is of one of these agents.
    */
   listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Array<{ threadId: string; agentId: string }>>
 

@@ -86,7 +86,11 @@ export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending
  */
 export function isAlive(tables: ThreadTables, owner: string, now = tables.now()): boolean {
   const heartbeat = tables.heartbeat(owner)
-  return heartbeat !== undefined && heartbeat.until >= now && heartbeat.until - now <= 2 * heartbeat.length
+  if (!heartbeat) return false
+  // Of a clock of this process only the difference counts where the database has its own.
+  const time = heartbeat.now === undefined ? now : heartbeat.now + now - tables.now()
+  const left = heartbeat.until - time
+  return left >= 0 && left <= 2 * heartbeat.length
 }
 
 /** Rejects an id that only a child of another thread may have: the agent that answers there must find no thread of a caller. */

@@ -119,6 +119,8 @@ export interface HeartbeatRecord {
   until: number
   /** The time between the heartbeat and `until`, in milliseconds. */
   length: number
+  /** The time at which it was read, where the database has a clock of its own. */
+  now?: number
 }
 
 export interface LaneRecord {

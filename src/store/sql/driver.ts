@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
@@ -17,6 +18,11 @@ export interface SqlConnection {
   readonly threadsEnded: Set<ThreadsEnded>
   /** Whether the database caused an error that a statement threw. Absent where statements do not throw within `work`. */
   isFailure?(error: unknown): boolean
+}
+
+/** The clock of a store. `byServer`: heartbeats have the time of the database server instead. */
+export interface StoreClock extends Clock {
+  byServer?: boolean
 }
 
 export interface TransactionSteps<Result> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts'
+import { systemClock, type Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
 import type { Statements, SqlValue } from './statements.ts'
 import { SqlTables } from './tables.ts'
@@ -185,7 +185,8 @@ function same(a: readonly SqlValue[], b: readonly SqlValue[]): boolean {
  * Runs a transaction that is written for a local database on a remote one, with few round trips. It runs `work` repeatedly from its start
  * with all answers so far, and continues with guesses until `work` needs a true answer; then it sends the collected statements together.
  * `work` depends only on its arguments, the answers, the time and the new ids, and the last two stay the same: so each run makes the same
- * statements up to the first wrong guess. The result is returned once all its answers are true.
+ * statements up to the first wrong guess. The result is returned once all its answers are true. Heartbeats have the server's time, unless
+ * the store was given a clock.
  */
 export async function replay<Result>(
   execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result, level: SpeculationLevel = 'much',
@@ -196,7 +197,7 @@ export async function replay<Result>(
   for (;;) {
     const statements = new SpeculativeStatements(known, level)
     let nth = 0
-    const tables = new SqlTables(statements, { ...clock, now: () => now }, () => (ids[nth++] ??= newId()))
+    const tables = new SqlTables(statements, { ...clock, now: () => now, byServer: clock === systemClock }, () => (ids[nth++] ??= newId()))
     const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()

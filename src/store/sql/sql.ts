@@ -26,6 +26,9 @@ const laneColumns = `
 
 const laneSignalColumns = `lane, version, signal_id AS signalId, cache_key AS cacheKey, mode`
 
+/** The time of the statement, in milliseconds since 1970, also in versions of SQLite without fractions of a second elsewhere. */
+const serverTime = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
+
 const columns = 'id, message_id, role, type, run_id, step, created_at, content'
 
 /** These columns of a copy. Its ids, and the ids that its content refers to, end with `suffix`. */
@@ -169,6 +172,12 @@ export const sql = {
     INSERT INTO heed_processes (owner, until, length) VALUES (?, ?, ?)
     ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,
+  // The same on a server, whose processes need not agree about the time: the statement's own counts.
+  processByServer: `SELECT until, length, ${serverTime} AS now FROM heed_processes WHERE owner = ?`,
+  putProcessByServer: `
+    INSERT INTO heed_processes (owner, until, length) VALUES (?, ${serverTime} + ?, ?)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
+  forgetProcessesByServer: `DELETE FROM heed_processes WHERE until < ${serverTime} + ?`,
   removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
   // A graceful handover does not count as an attempt.
   handOverRuns: `

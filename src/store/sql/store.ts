@@ -344,7 +344,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.clock.now() })
   }
 
-  /** @internal */
+  /** The time by the clock of the store: for a file the machine's, which all its processes share. */
   now(): number {
     return this.clock.now()
   }

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
@@ -9,6 +8,7 @@ import {
 } from '../core/records.ts'
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
+import type { StoreClock } from './driver.ts'
 import { Recent } from './recent.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -46,7 +46,7 @@ function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: Th
 /** The tables of threads in an SQL database. */
 export class SqlTables implements ThreadTables {
   readonly #db: Statements
-  readonly #clock: Clock
+  readonly #clock: StoreClock
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -56,7 +56,7 @@ export class SqlTables implements ThreadTables {
   /** Whether rows of a deleted thread remain. */
   purging = false
 
-  constructor(statements: Statements, clock: Clock, ids = newId) {
+  constructor(statements: Statements, clock: StoreClock, ids = newId) {
     this.#db = statements
     this.#clock = clock
     this.newId = ids
@@ -250,12 +250,13 @@ export class SqlTables implements ThreadTables {
   }
 
   heartbeat(owner: string): HeartbeatRecord | undefined {
-    return this.#db.one<HeartbeatRecord>(sql.process, owner)
+    return this.#db.one<HeartbeatRecord>(this.#clock.byServer ? sql.processByServer : sql.process, owner)
   }
 
   putHeartbeat(owner: string, { until, length }: HeartbeatRecord): void {
-    this.#db.run(sql.putProcess, owner, until, length)
-    this.#db.run(sql.forgetProcesses, until - forgetProcessAfterMs)
+    const { byServer } = this.#clock
+    this.#db.run(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length)
+    this.#db.run(byServer ? sql.forgetProcessesByServer : sql.forgetProcesses, (byServer ? 0 : until) - forgetProcessAfterMs)
   }
 
   removeProcess(owner: string): void {

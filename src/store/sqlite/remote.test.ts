@@ -51,6 +51,24 @@ describe('a database that is reached through a client', () => {
 
   it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: async () => schedulesOf(await ready(newURL())) })).resolves.toBeUndefined())
 
+  it.each([3_600_000, -3_600_000])('[R1.10] has leases in its own time, however far the clock of a process differs: %i ms', async (difference) => {
+    const url = newURL()
+    const [one, other] = [await ready(url), await ready(url)]
+    const now = Date.now()
+    // The first process has another time.
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now + difference)
+    await one.heartbeat('p1', one.now() + 60_000)
+    await acceptOne(one, { ...send('a'), claim: { owner: 'p1' } })
+    clock.mockRestore()
+    expect(await other.claim(scope.threadId, 'p2')).toBeNull()
+    expect(await other.listOrphans(other.now(), 10)).toEqual([])
+    vi.spyOn(Date, 'now').mockImplementation(() => now + difference)
+    await one.heartbeat('p1', one.now() - 1)
+    vi.restoreAllMocks()
+    expect(await other.listOrphans(other.now(), 10)).toMatchObject([{ threadId: scope.threadId }])
+    expect(await other.claim(scope.threadId, 'p2')).toMatchObject({ fence: { owner: 'p2' } })
+  })
+
   it('that is shared by two stores loses nothing of either', async () => {
     const url = newURL()
     const [a, b] = [await ready(url), await ready(url)]

@@ -10,6 +10,10 @@ const permanent: ReadonlySet<string> = new Set(['store_gone', 'store_corrupt', '
 const fullMs = 30_000
 const longestPauseMs = 1_000
 
+/** For how many heartbeats a store counts as not yet proved after it worked again, and the longest wait after failures that return. */
+const provedBeats = 3
+const longestWait = 128
+
 /** How many chunks a host holds back while the store does not confirm its lease. */
 export const maxUnconfirmed = 8_192
 
@@ -39,6 +43,11 @@ export class ProcessLease {
   #lapses = 0
   #beating: Promise<void> | undefined
   #failure: HeedError | undefined
+  /** How many heartbeats must succeed before the failure counts as over: more each time that it returns at once. */
+  #wait = 1
+  #waited = 0
+  /** The code of the last failure, until the store has worked for `provedBeats` heartbeats. */
+  #unproved: { code: string; beats: number } | undefined
 
   constructor(runtime: ThreadRuntime, ms: number) {
     this.#runtime = runtime
@@ -55,6 +64,14 @@ export class ProcessLease {
   /** How often a heartbeat came after the one before it had expired. */
   get lapses(): number {
     return this.#lapses
+  }
+
+  /** The time of the store, in which leases are stored. Other times of this process need not agree with it. */
+  get storeTime(): number {
+    const { clock, store } = this.#runtime
+    const time: unknown = store.now?.()
+    // A wrapper may make all methods of a store asynchronous.
+    return typeof time === 'number' ? time : clock.now()
   }
 
   /** The permanent failure of the store, until it works again. */
@@ -82,7 +99,7 @@ export class ProcessLease {
     const { clock, logger, owner, store } = this.#runtime
     const until = clock.now() + this.#ms
     try {
-      await store.heartbeat(owner, until)
+      await store.heartbeat(owner, this.storeTime + this.#ms)
       if (this.#failure) await store.flush()
       if (this.expired) await this.#verify(until)
       this.#until = until
@@ -116,22 +133,34 @@ export class ProcessLease {
   }
 
   /**
-   * Records a failed call of the store. A permanent failure is logged once and stops all runs. `flush`: the whole database could not be
-   * made durable, whatever the code.
+   * Records a failed call of the store. A permanent failure is logged once and stops all runs. One that returns as soon as the store is used
+   * again, as with a damaged page that no heartbeat reads, is the same failure. `flush`: the whole database could not be made durable,
+   * whatever the code.
    */
   fail(error: unknown, flush = false): void {
     if (this.#failure || this.#runtime.closing || !isHeedError(error) || error.retryable) return
     if (!permanent.has(error.code) && !(flush && error.code === 'store_failed')) return
     this.#failure = error
+    this.#waited = 0
+    const returned = this.#unproved?.code === error.code
+    this.#unproved = undefined
+    this.#wait = returned ? Math.min(longestWait, this.#wait * 2) : 1
+    for (const host of this.#runtime.hosts()) host.loseLease(error)
+    if (returned) return
     this.#runtime.logger.error('the storage failed: sends are rejected and no run begins until it works again', {
       code: error.code, error: error.message,
     })
-    for (const host of this.#runtime.hosts()) host.loseLease(error)
   }
 
+  /** A heartbeat succeeded, and after a failure a flush. */
   #recover(): void {
-    if (!this.#failure) return
-    this.#failure = undefined
-    this.#runtime.logger.warn('the storage works again: sends are accepted and runs continue')
+    if (this.#failure) {
+      if (++this.#waited < this.#wait) return
+      this.#unproved = { code: this.#failure.code, beats: 0 }
+      this.#failure = undefined
+    } else if (this.#unproved && ++this.#unproved.beats === provedBeats) {
+      this.#unproved = undefined
+      this.#runtime.logger.warn('the storage works again: sends are accepted and runs continue')
+    }
   }
 }

@@ -185,7 +185,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   async sweep(limit = sweepPage): Promise<number> {
     await this.open()
     if (this.lease.failure) return 0
-    const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
+    const orphans = await this.store.listOrphans(this.lease.storeTime, limit, this.agentIds())
     let taken = 0
     for (const { threadId } of orphans) {
       if (this.closing) break

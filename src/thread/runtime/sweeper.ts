@@ -60,13 +60,13 @@ export class AbandonedRuns {
   }
 
   async check(): Promise<void> {
-    const { store, waiters, clock } = this.#runtime
+    const { store, waiters, lease } = this.#runtime
     const waiting = waiters.threadsAwaitedRemotely().filter((threadId) => waiters.acceptedOn(threadId).calls.length > 0)
     if (waiting.length === 0) {
       this.#suspects = new Set()
       return
     }
-    const orphans = new Set((await store.listOrphans(clock.now(), orphanPage)).map(({ threadId }) => threadId))
+    const orphans = new Set((await store.listOrphans(lease.storeTime, orphanPage)).map(({ threadId }) => threadId))
     const suspects = new Set<string>()
     for (const threadId of waiting) {
       const thread = orphans.has(threadId) ? await store.getThread({ threadId }) : null

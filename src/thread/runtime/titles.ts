@@ -38,7 +38,7 @@ export class Titles {
 
   /** Reserves capacity for a thread that is about to be marked. Without capacity, the mark is stored as due for any process. */
   reserve(): TitleSlot {
-    const now = this.#runtime.clock.now()
+    const now = this.#runtime.lease.storeTime
     if (this.#room === 0) return { until: now, release: () => this.#next() }
     this.#reserved++
     return { until: now + markMs, release: () => void this.#reserved-- }
@@ -62,11 +62,11 @@ export class Titles {
 
   /** Claims marks that are due, as many as there is capacity for. Returns how many. */
   async sweep(): Promise<number> {
-    const { closing, clock, owner, store } = this.#runtime
+    const { closing, lease, owner, store } = this.#runtime
     const limit = this.#room
     this.#more = limit === 0
     if (closing || limit === 0) return 0
-    const now = clock.now()
+    const now = lease.storeTime
     this.#reserved += limit
     try {
       const taken = await store.claimTitles({ owner, now, until: now + markMs, limit, agentIds: this.#runtime.agentIds() })
@@ -111,14 +111,14 @@ export class Titles {
   }
 
   async #retryLater({ threadId, attempts }: WantedTitle, error: unknown): Promise<void> {
-    const { clock, closing, logger, store } = this.#runtime
+    const { closing, lease, logger, store } = this.#runtime
     if (closing || (isHeedError(error) && error.code === 'thread_not_found')) return
     const last = attempts >= maxAttempts
     logger.warn(last ? 'the title of a thread failed; it stays without one' : 'the title of a thread failed and is retried', {
       threadId, attempts, error: describe(error),
     })
     await store
-      .returnTitle(threadId, last ? null : clock.now() + retryMs * attempts)
+      .returnTitle(threadId, last ? null : lease.storeTime + retryMs * attempts)
       .catch((lost: unknown) => this.#failed('the mark for a title could not be returned', lost))
   }
 

@@ -44,6 +44,11 @@ export class EffectFile {
     this.#database = database
   }
 
+  /** Opens what is read from the database, which is opened with the first effect otherwise. */
+  open(): void {
+    this.#reading ??= this.#connect()
+  }
+
   begun(call: EffectCall): void {
     this.#write({ at: steadyNow(), phase: 'begun', by: this.#by, ...call, record: this.#recordOf(call) })
   }
@@ -68,7 +73,7 @@ export class EffectFile {
   }
 
   #recordOf({ thread, run, call }: EffectCall): CallRecord {
-    this.#reading ??= this.#open()
+    this.#reading ??= this.#connect()
     const found = this.#reading.run.get(thread, run)
     const started = JSON.parse(String(found?.started ?? '[]')) as string[]
     const waiting = JSON.parse(String(found?.suspended ?? '[]')) as Array<{ toolCallId: string; decision?: { approved?: boolean } }>
@@ -79,7 +84,7 @@ export class EffectFile {
     }
   }
 
-  #open(): { db: DatabaseSync; run: StatementSync; row: StatementSync } {
+  #connect(): { db: DatabaseSync; run: StatementSync; row: StatementSync } {
     const db = new DatabaseSync(this.#database, { readOnly: true, timeout: 5_000 })
     return {
       db,

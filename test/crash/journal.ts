@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DecisionNote } from './decisions/notes.ts'
+import type { FaultNote } from './faults/notes.ts'
 
 /** How a signal was sent. */
 export type SendKind = 'message' | 'queue' | 'interrupt' | 'signal' | 'persist'
@@ -36,6 +37,7 @@ export type Note =
   | { note: 'stopping' }
   | { note: 'closed' }
   | DecisionNote
+  | FaultNote
 
 export interface SeenChunk {
   cursor: string

@@ -133,8 +133,8 @@ export class ProcessLease {
   }
 
   /**
-   * Records a failed call of the store. A permanent failure is logged once and stops all runs. One that returns as soon as the store is used
-   * again, as with a damaged page that no heartbeat reads, is the same failure. `flush`: the whole database could not be made durable,
+   * Records a failed call of the store. A permanent failure is logged once and stops all runs. One that returns as soon as the store is
+   * used again, as with a damaged page that no heartbeat reads, is the same failure. `flush`: the whole database could not be made durable,
    * whatever the code.
    */
   fail(error: unknown, flush = false): void {

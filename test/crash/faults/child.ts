@@ -31,6 +31,8 @@ export interface FaultChildPlan {
   /** One of so many looks decides a call that waits. */
   patience: number
   kill?: KillPlan
+  /** It dies when a run begins that a decision continues, before it is stored that its calls begin. */
+  killAfterDecision?: boolean
   /** The process has no file descriptors left when it opens the store, or when it flushes for the first time. */
   exhaust?: 'open' | 'flush'
   /** How the store fails from the start on. */
@@ -46,6 +48,7 @@ export type Command =
 /** A tool holds the event loop where the parent asks for it. */
 class BlockingSwitch extends KillSwitch {
   blockMs = 0
+  #decided = false
 
   override at(point: KillPoint): void {
     if (point === 'tool:begun' && this.blockMs > 0) {
@@ -54,6 +57,8 @@ class BlockingSwitch extends KillSwitch {
       journal.write({ note: 'loopBlocked', ms })
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
     }
+    this.#decided ||= point === 'decide:after'
+    if (plan.killAfterDecision && this.#decided && point === 'begin:after') process.kill(process.pid, 'SIGKILL')
     super.at(point)
   }
 }

@@ -43,7 +43,7 @@ export const mutants: Kind['mutants'] = {
   'takes every call of a later attempt for begun': {
     fault: { file: 'thread/runtime/run-rows.ts', changes: [['const begun = run.started.includes(toolCallId)', 'const begun = run.attempts > 1']] },
     finds: ['interruptedHadBegun'],
-    run: part({ slots: 1, store: [], process: ['kill at a point', 'kill at a point', 'kill at a point', 'kill at a point', 'kill', 'kill'] }),
+    run: part({ slots: 1, store: [], process: ['kill after a decision', 'kill after a decision', 'kill after a decision', 'kill after a decision'] }),
   },
   'counts failures of the store as attempts, once a second': {
     fault: {
@@ -65,7 +65,7 @@ export const mutants: Kind['mutants'] = {
   },
   'ends a sweep at the first thread that can not be claimed': {
     fault: { file: 'thread/runtime/runtime.ts', changes: [['        return false\n      })\n      if (claimed) taken++', '        throw error\n      })\n      if (claimed) taken++']] },
-    finds: ['sweepsPast'],
+    finds: ['sweepsPast', 'opens'],
     run: part({ slots: 2, store: [], process: [], sweep: true }),
   },
   'keeps the failure of its first flush': {

@@ -70,6 +70,24 @@ describe('a thread that one of three processes deletes while it runs in another'
     for (const each of all) await expect.poll(async () => snapshotsIn(await log(each)).at(-1)?.messages, { timeout: 30_000 }).toEqual([])
   }, 60_000)
 
+  it('[W2.2] [R11.2] the next thread has the same chunks everywhere, also where the former run had no message of its end', async () => {
+    const { file, a, b, all } = await three()
+    await Promise.all(all.map((each) => each.ask('subscribe', 'log', thread)))
+    await a.ask('send', 'former tool late', thread)
+    for (const each of all) await saw(each, '"tool-call"')
+    const program = new LibSQLStore({ url: `file:${file}` })
+    await program.deleteThread(thread)
+    await program.close()
+    await b.ask('send', 'later say 8 middle', thread)
+    // The former run ends here, in the middle of the next thread's.
+    for (const each of all) await saw(each, 'later-0')
+    await b.ask('open', 'middle')
+    for (const each of all) await saw(each, '"finish"')
+    const logs = await Promise.all(all.map(async (each) => since(await log(each))))
+    expect(joinedLog(logs[0] ?? [])).toEqual(joinedLog(logs[1] ?? []))
+    expect(joinedLog(logs[2] ?? [])).toEqual(joinedLog(logs[1] ?? []))
+  })
+
   it('[R11.2] [W1.3] the same when a backup is restored: the run ends, and all see what was restored', async () => {
     const { a, b, c, all } = await three()
     await b.ask('send', 'kept say 2', thread)

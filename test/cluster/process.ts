@@ -58,6 +58,16 @@ const tools = {
       return suspend({ question: 'Which?' })
     },
   }),
+  /** Writes a chunk as soon as it is aborted. */
+  late: createTool({
+    id: 'late',
+    execute: (_, { abortSignal, write }) => new Promise((_resolve, reject) => {
+      abortSignal.addEventListener('abort', () => queueMicrotask(() => {
+        write({ type: 'data-late', data: {} })
+        reject(abortSignal.reason as Error)
+      }))
+    }),
+  }),
   ask: createTool({ id: 'ask', requireApproval: true, execute: () => Promise.resolve('asked') }),
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, InMemoryStore, type Processor } from '../../src/index.ts'
-import type { StepCommit } from '../../src/store/contract/threads.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import type { StepCommit, ThreadStore } from '../../src/store/contract/threads.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { faulty, first, unavailable } from './faulty-store.ts'
 import { openHeed, sharedPlaceKinds } from './places.ts'
 import { gate, idle, soon } from './said.ts'
@@ -66,6 +66,46 @@ describe('[R8.7] the answer of an abort', () => {
     expect(await Promise.all([one, two])).toMatchObject([{ aborted: true }, { aborted: true }])
   })
 
+  it('comes after what is pending was cleared, however long that takes', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const model = scriptedModel(['One.', 'Two.'])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, store, { clock })
+    const [ending, arrived, clearing] = [gate(), gate(), gate()]
+    on('commitStep', ([, commit]) => {
+      if (!(commit as StepCommit).end) return undefined
+      arrived.open()
+      return ending.promise
+    })
+    on('cancelSignals', () => clearing.promise)
+    agent.sendMessage('One', thread)
+    await arrived.promise
+    const queued = agent.queueMessage('Two', thread)
+    await queued.stored
+    let answered = false
+    const aborting = agent.abortRun({ ...thread, clearPendingSignals: true }).finally(() => (answered = true))
+    await soon(() => agent.activeRun(thread)).not.toBeNull()
+    ending.open()
+    await soon(async () => (await agent.explain({ ...thread, signalId: queued.signal.id }))?.run?.status).toBeUndefined()
+    for (let seconds = 0; seconds < 5; seconds++) await clock.advance(1_000)
+    expect(answered).toBe(false)
+    clearing.open()
+    expect(await aborting).toMatchObject({ aborted: false })
+    expect(await agent.explain({ ...thread, signalId: queued.signal.id })).toMatchObject({ state: 'cancelled' })
+  })
+
+  it('[R4.3] is no error where the thread is deleted before it comes', async () => {
+    const { store, on } = faulty(new InMemoryStore())
+    const model = scriptedModel([{ text: ['a ', 'b'], gate: { parts: 2, until: new Promise(() => {}) } }])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, store)
+    await agent.sendMessage('One', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    on('getRun', () => store.deleteThread(thread).then(() => {}))
+    expect(await agent.abortRun({ ...thread, clearPendingSignals: true })).toEqual({ aborted: false })
+  })
+
   it('comes when a run whose host failed was claimed again and aborted', async () => {
     const { store, on } = faulty(new InMemoryStore())
     const model = scriptedModel(() => ({ text: ['a ', 'b'], gate: { parts: 2, until: new Promise(() => {}) } }))
@@ -95,4 +135,76 @@ describe.each(sharedPlaceKinds())('[R8.7] the answer of an abort from another pr
     hold.open()
     expect(await Promise.all([one, two])).toMatchObject([{ aborted: true }, { aborted: true }])
   })
+
+  it('comes after what is pending was cleared, also where the run ended and the next one began before the abort reached their process', async () => {
+    const place = make()
+    const ending = gate()
+    const model = scriptedModel([{ text: ['One.'], gate: { parts: 1, until: ending.promise } }, { text: ['Two.'], gate: { parts: 1, until: new Promise(() => {}) } }, 'Three.'])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, place.store())
+    const elsewhere = new Agent({ id: 'a', model: scriptedModel(['x']) })
+    const reading = pausedAfterRead(place.store())
+    await openHeed({ agent: elsewhere }, reading.store).start()
+    await agent.sendMessage('One', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    const [two, three] = [agent.queueMessage('Two', thread), agent.queueMessage('Three', thread)]
+    await Promise.all([two.stored, three.stored])
+    const { read, go } = reading.pause()
+    const aborting = elsewhere.abortRun({ ...thread, clearPendingSignals: true })
+    await read
+    ending.open()
+    await soon(() => model.callCount).toBe(2)
+    go()
+    expect(await aborting).toMatchObject({ aborted: false })
+    expect(await elsewhere.explain({ ...thread, signalId: three.signal.id })).toMatchObject({ state: 'cancelled' })
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
+    await idle(agent, thread)
+    expect(model.callCount).toBe(2)
+  })
+
+  it('comes after what is pending was cleared where it names a run that is over', async () => {
+    const place = make()
+    const model = scriptedModel(['One.', { text: ['Two.'], gate: { parts: 1, until: new Promise(() => {}) } }])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, place.store())
+    const { runId = '' } = await agent.sendMessage('One', thread).outcome
+    await idle(agent, thread)
+    await agent.sendMessage('Two', thread).outcome
+    await soon(() => model.callCount).toBe(2)
+    const three = agent.queueMessage('Three', thread)
+    await three.stored
+    const state = async () => (await agent.explain({ ...thread, signalId: three.signal.id }))?.state
+    await agent.abortRun({ ...thread, expectedRunId: 'another', clearPendingSignals: true })
+    expect(await state()).toBe('pending')
+    expect(await agent.abortRun({ ...thread, expectedRunId: runId, clearPendingSignals: true })).toMatchObject({ aborted: false })
+    expect(await state()).toBe('cancelled')
+    await agent.abortRun(thread)
+  })
 })
+
+/** A store of which one read of a thread can be held back: it has happened, and its answer comes later. */
+function pausedAfterRead(store: ThreadStore): { store: ThreadStore; pause(): { read: Promise<void>; go(): void } } {
+  let held: { read: ReturnType<typeof gate>; go: ReturnType<typeof gate> } | undefined
+  const getThread: ThreadStore['getThread'] = async (scope) => {
+    const now = held
+    held = undefined
+    const thread = await store.getThread(scope)
+    now?.read.open()
+    await now?.go.promise
+    return thread
+  }
+  const paused = new Proxy(store, {
+    get(target, key) {
+      const value: unknown = key === 'getThread' ? getThread : Reflect.get(target, key)
+      return typeof value === 'function' && value !== getThread ? (value as (...args: unknown[]) => unknown).bind(target) : value
+    },
+  })
+  return {
+    store: paused,
+    pause() {
+      held = { read: gate(), go: gate() }
+      const { read, go } = held
+      return { read: read.promise, go: go.open }
+    },
+  }
+}

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory, type Chunk, type Heed, type ThreadSnapshot } from '../../src/index.ts'
+import type { ThreadStore } from '../../src/store/contract/threads.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { newFile } from '../new-file.ts'
-import { mortal, openHeed, sharedPlaceKinds } from './places.ts'
-import { collect, gate, idle, isType, soon, types, userTexts } from './said.ts'
+import { mortal, openHeed, sharedPlaceKinds, type Place } from './places.ts'
+import { collect, gate, idle, isType, readUntil, soon, types, userTexts } from './said.ts'
 import { told } from './transcript.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -159,6 +160,49 @@ describe.each(sharedPlaceKinds())('a thread that is deleted while it runs, $name
     await agent.sendMessage('second', thread).outcome
     await idle(agent, thread)
     expect(aborted).toMatchObject([{ code: 'thread_deleted' }])
+  })
+})
+
+describe.each(sharedPlaceKinds())('a thread that is deleted while a snapshot of it is read, $name', ({ make }) => {
+  /** A store before whose first read of rows a program deletes the thread, without a message. */
+  function deletedBeforeRows(place: Place, then: () => Promise<unknown>): ThreadStore {
+    let left = 1
+    return new Proxy(place.store(), {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (typeof value !== 'function') return value
+        return async (...args: unknown[]) => {
+          if (key === 'listRows' && left-- > 0) {
+            await place.store().deleteThread(thread)
+            await then()
+          }
+          return Reflect.apply(value, target, args) as unknown
+        }
+      },
+    })
+  }
+
+  it('[W1.3] gives a subscriber the snapshot of a thread that does not exist, and no error', async () => {
+    const { agent } = stubborn()
+    openHeed({ agent }, deletedBeforeRows(make(), async () => {}))
+    await agent.sendMessage('zero', { ...thread, ifIdle: { behavior: 'persist' } }).outcome
+    const { stream } = await agent.subscribeToThread({ ...thread, snapshot: true })
+    expect(snapshots(await readUntil(stream, isType('data-thread-snapshot')))).toMatchObject([{ messages: [], status: 'idle' }])
+  })
+
+  it('[W1.3] [R11.1] gives a subscriber the snapshot of the thread that follows, with a cursor of that one', async () => {
+    const { agent, hung } = stubborn()
+    const other = stubborn()
+    const place = make()
+    const second = () => other.agent.sendMessage('second', { ...thread, ifIdle: { behavior: 'persist' } }).outcome
+    openHeed({ agent }, deletedBeforeRows(place, second))
+    openHeed({ agent: other.agent }, place.store())
+    await hung()
+    const { stream } = await agent.subscribeToThread({ ...thread, snapshot: true })
+    const [first] = await readUntil(stream, isType('data-thread-snapshot'))
+    expect(JSON.stringify(first)).toContain('second')
+    expect(JSON.stringify(first)).not.toContain('first')
+    expect(Number(first?.cursor?.split('.')[0])).toBeGreaterThanOrEqual(await place.store().lifeOf(thread.threadId))
   })
 })
 

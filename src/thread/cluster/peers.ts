@@ -1,6 +1,6 @@
 import type { Bus, BusConnection, BusHandler } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
-import { HeedError } from '../../base/errors.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
 import { endIfFormer, endThreads } from '../runtime/ended-threads.ts'
 import { AbandonedRuns } from '../runtime/sweeper.ts'
 import type { ThreadHost } from '../runtime/host.ts'
@@ -301,6 +301,8 @@ export class Peers implements BusHandler {
 
   #inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
+      // The thread was deleted before the message arrived.
+      if (isHeedError(error) && error.code === 'thread_not_found') return
       if (!this.#runtime.closing) this.#runtime.logger.error('a request of another process failed', { error: String(error) })
     })
   }

@@ -99,14 +99,18 @@ export class RemoteWatching {
     if (this.#acceptsEvents(message.threadId, message.state.epoch)) this.#replicas.get(message.threadId)?.adopt(message, from)
   }
 
-  /** Whether events of another process are applied. A later epoch means that it has taken the thread: the run here is aborted. */
+  /**
+   * Whether events of another process are applied. A later epoch means that it has claimed the thread, or one that follows it after a
+   * deletion: the run here ends before they are, so that none of its chunks gets a place among them.
+   */
   #acceptsEvents(threadId: string, epoch: number): boolean {
     const host = this.#runtime.hostOf(threadId)
     if (!host) return true
     // Until the run here begins, the last events of the runner before it are applied.
     if (epoch < host.fence.epoch && !this.#published.has(threadId)) return true
     if (epoch <= host.fence.epoch) return false
-    host.abort({ reason: new HeedError('fenced', `Thread ${threadId} was claimed by another process.`), clearPending: false })
+    this.#runtime.endHostsBefore(threadId, epoch, new HeedError('fenced', `Thread ${threadId} was claimed by another process.`))
+    this.#runtime.resolveWaiters(threadId)
     return true
   }
 

@@ -25,20 +25,39 @@ const maxRequests = 30
  * begins later is not aborted.
  */
 export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
+  try {
+    return await abortActiveRun(runtime, scope, options)
+  } catch (error) {
+    // The thread was deleted meanwhile, and its run with it.
+    ignoreMissingThread(error)
+    return { aborted: false }
+  }
+}
+
+async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
   const { clearPendingSignals: clearPending = false } = options
   let { expectedRunId } = options
   if (!runtime.isOpen || runtime.closing) await runtime.open()
   /** The runner has the abort, and the run has not ended yet. */
   let accepted = false
+  /** The run is over. Where its end did not have the abort, or has not cleared yet what is pending, that is done here. */
+  const over = async (runId: string | undefined, aborted: boolean): Promise<AbortAnswer> => {
+    if (clearPending) await cancelPending(runtime, scope)
+    return { aborted, ...(runId === undefined ? {} : { runId }) }
+  }
   for (let requests = 0; requests < maxRequests; requests++) {
     const thread = await runtime.store.getThread(scope)
     const { runId, owner } = thread ?? {}
     if (expectedRunId !== undefined && requests > 0 && thread && (thread.status === 'idle' || runId !== expectedRunId)) {
-      return { aborted: await wasAborted(runtime, scope, expectedRunId), runId: expectedRunId }
+      return over(expectedRunId, (await statusOf(runtime, scope, expectedRunId)) === 'aborted')
     }
-    if (!thread || thread.status === 'idle' || runId === undefined) return { aborted: false }
+    if (!thread) return { aborted: false }
+    if (thread.status === 'idle' || runId === undefined) return over(undefined, false)
     expectedRunId ??= runId
-    if (runId !== expectedRunId) return { aborted: false, runId }
+    if (runId !== expectedRunId) {
+      const known = (await statusOf(runtime, scope, expectedRunId)) !== undefined
+      return known ? over(runId, false) : { aborted: false, runId }
+    }
     if (thread.status === 'suspended') {
       if (await endSuspended(runtime, scope, runId, clearPending)) return { aborted: true, runId }
       continue
@@ -111,9 +130,20 @@ function forbidden(threadId: string): HeedError {
   )
 }
 
-/** Whether the commit that ended the run stored it as aborted. */
-async function wasAborted(runtime: ThreadRuntime, scope: Scope, runId: string): Promise<boolean> {
-  return (await runtime.store.getRun(scope, runId))?.status === 'aborted'
+/** What the commit that ended the run stored; undefined where the thread has no such run. */
+async function statusOf(runtime: ThreadRuntime, scope: Scope, runId: string): Promise<string | undefined> {
+  return (await runtime.store.getRun(scope, runId))?.status
+}
+
+/** Cancels what is pending, in a transaction of its own. */
+async function cancelPending(runtime: ThreadRuntime, scope: Scope): Promise<void> {
+  const { store, waiters, peers } = runtime
+  const pending = await store.listSignals(scope, { states: ['pending'] })
+  if (pending.length === 0) return
+  await store.cancelSignals(scope, pending.map(({ id }) => id))
+  waiters.dropOptions(scope.threadId)
+  peers.announceOutcomes(scope.threadId)
+  await resolveLocalWaiters(runtime, scope.threadId)
 }
 
 /** Awaits an event, but no longer than an answer may take. */

@@ -11,7 +11,7 @@ import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
-import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
+import { announceEnded, closed } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import { continuationOf, errorJSON, errorRow, errorRowId, parked, refusalError, tracedRun } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
@@ -175,11 +175,11 @@ export class ThreadHost implements RunHost {
     for (const chunk of held) this.#publish(chunk)
   }
 
-  /** The thread was deleted or replaced: this host publishes and writes nothing more, and its callers get what the store has. */
-  end(): void {
+  /** The thread was deleted, replaced or claimed: this host publishes and writes nothing more, and its callers get what the store has. */
+  end(reason: HeedError): void {
     if (this.#ended) return
     this.#ended = true
-    this.#leaseLost = threadDeleted(this.fence.threadId)
+    this.#leaseLost = reason
     this.#hasWork = false
     this.#drained.forget()
     this.#runEnded.resolve()
@@ -405,7 +405,7 @@ export class ThreadHost implements RunHost {
       this.#lostOptions = undefined
     } catch (error) {
       // The next owner writes and publishes from here on. This run must publish nothing more.
-      if (isHeedError(error) && error.code === 'fenced') this.#run?.abort(error)
+      if (isHeedError(error) && error.code === 'fenced') this.#run?.abort((this.#leaseLost ??= error))
       throw error
     } finally {
       titleSlot?.release()

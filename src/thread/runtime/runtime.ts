@@ -7,7 +7,7 @@ import type { BegunRun, Fence, FormerLease, ThreadStore } from '../../store/cont
 import { PendingEchoes } from '../watch/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
-import { announceEnded, endIfFormer } from './ended-threads.ts'
+import { announceEnded, endIfFormer, threadDeleted } from './ended-threads.ts'
 import { ThreadHost } from './host.ts'
 import { ProcessLease } from './process-lease.ts'
 import { LiveThread } from '../watch/live.ts'
@@ -327,11 +327,14 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.#unfinished.add(entry)
   }
 
-  /** Ends the hosts of an earlier thread with this id: later runs do not wait for them. */
-  endHostsBefore(threadId: string, life: number): void {
-    for (const { host } of this.#unfinished) if (host.fence.threadId === threadId && host.fence.epoch < life) host.end()
+  /**
+   * Ends the hosts of this thread with a lower epoch: it was deleted or replaced, or another process has claimed it. Later runs do not wait
+   * for them.
+   */
+  endHostsBefore(threadId: string, epoch: number, reason = threadDeleted(threadId)): void {
+    for (const { host } of this.#unfinished) if (host.fence.threadId === threadId && host.fence.epoch < epoch) host.end(reason)
     const current = this.#hosts.get(threadId)
-    if (!current || current.host.fence.epoch >= life) return
+    if (!current || current.host.fence.epoch >= epoch) return
     this.#hosts.delete(threadId)
     this.#publishing.delete(threadId)
     this.peers.release(threadId)

@@ -1,3 +1,4 @@
+import { isHeedError } from '../../base/errors.ts'
 import { joinRows } from '../../message/join.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -9,6 +10,7 @@ import { suspendedRun } from '../control/resume.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from '../../machine.ts'
 import { catchUp, storeIsAhead } from '../cluster/sync.ts'
+import { endThreads } from '../runtime/ended-threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** The state of a thread from which a subscriber continues without the chunks before. In the stream as a `data-thread-snapshot` chunk. */
@@ -49,41 +51,68 @@ const snapshotRows = 100
 /** Reads history up to where the live chunks begin. A signal may be in both, as its row and as its echo; its id identifies it. */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
   return async (live, reason, seen) => {
-    for (let asked = false; ;) {
-      const { position, cursor, runId, seq, step, runs } = live.currentPosition(seen)
-      const thread = await runtime.store.getThread(scope)
-      const bound = seq === undefined ? {} : { before: seq + 1 }
-      const newest = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
-      const rows = wholeMessages(newest)
-      // Read after the rows, so that later changes are not in them.
-      const now: ThreadRow | null = thread && seq === undefined && !asked ? await runtime.store.getThread(scope) : null
-      if (now && storeIsAhead(runtime, live, now, rows)) {
-        const published = runtime.pendingEchoes.persisted.flushed(scope.threadId) ?? runtime.pendingEchoes.ended.flushed(scope.threadId)
-        if (published) {
-          await published
-          continue
-        }
-        asked = now.status === 'running'
-        await catchUp(runtime, live, now)
-        continue
-      }
-      const beside = thread && seq !== undefined ? await persistedBesideRun(runtime, scope, seq) : []
-      const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
-      // No run was active, so that the rows had no upper bound: if a run began meanwhile, read again.
-      if (seq === undefined && live.currentPosition().runs !== runs) continue
-      const messages = joinRows([...rows, ...beside])
-      const snapshot: ThreadSnapshot = {
-        threadId: scope.threadId,
-        status: waiting ? 'suspended' : seq === undefined ? (thread?.status ?? 'idle') : 'running',
-        runId: runId ?? thread?.runId ?? null,
-        messages: transcriptOf(messages),
-        hasOlder: newest.more,
-        suspended: waiting ? withVisibleArguments(waiting.suspended, messages) : [],
-        reason,
-      }
-      return { snapshot, cursor, position, step }
+    for (const attempt = { asked: false }; ;) {
+      const read = await readSnapshot(runtime, scope, { live, reason, seen, attempt }).catch(ignoreDeleted)
+      if (read) return read
     }
   }
+}
+
+/** The thread was deleted between two reads. */
+function ignoreDeleted(error: unknown): undefined {
+  if (!isHeedError(error) || error.code !== 'thread_not_found') throw error
+}
+
+interface SnapshotRequest {
+  live: LiveThread
+  reason: ThreadSnapshot['reason']
+  seen: number
+  /** `asked`: the runner was asked for its state. */
+  attempt: { asked: boolean }
+}
+
+/** Undefined where the state changed between the reads: they are repeated. */
+async function readSnapshot(
+  runtime: ThreadRuntime, scope: Scope, { live, reason, seen, attempt }: SnapshotRequest,
+): Promise<ReadSnapshot | undefined> {
+  const { store } = runtime
+  const life = await store.lifeOf(scope.threadId)
+  // No message announced that the thread was deleted or replaced: the position here is of the earlier one.
+  if (live.epoch > 0 && live.epoch < life) await endThreads(runtime, [scope.threadId])
+  const { position, cursor, runId, seq, step, runs } = live.currentPosition(seen)
+  const thread = await store.getThread(scope)
+  const bound = seq === undefined ? {} : { before: seq + 1 }
+  const newest = thread ? await store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
+  const rows = wholeMessages(newest)
+  // Read after the rows, so that later changes are not in them.
+  const now: ThreadRow | null = thread && seq === undefined && !attempt.asked ? await store.getThread(scope) : null
+  if (now && storeIsAhead(runtime, live, now, rows)) {
+    const published = runtime.pendingEchoes.persisted.flushed(scope.threadId) ?? runtime.pendingEchoes.ended.flushed(scope.threadId)
+    if (published) {
+      await published
+      return undefined
+    }
+    attempt.asked = now.status === 'running'
+    await catchUp(runtime, live, now)
+    return undefined
+  }
+  const beside = thread && seq !== undefined ? await persistedBesideRun(runtime, scope, seq) : []
+  const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
+  // The rows may be of different threads with this id.
+  if ((await store.lifeOf(scope.threadId)) !== life) return undefined
+  // No run was active, so that the rows had no upper bound: if a run began meanwhile, read again.
+  if (seq === undefined && live.currentPosition().runs !== runs) return undefined
+  const messages = joinRows([...rows, ...beside])
+  const snapshot: ThreadSnapshot = {
+    threadId: scope.threadId,
+    status: waiting ? 'suspended' : seq === undefined ? (thread?.status ?? 'idle') : 'running',
+    runId: runId ?? thread?.runId ?? null,
+    messages: transcriptOf(messages),
+    hasOlder: newest.more,
+    suspended: waiting ? withVisibleArguments(waiting.suspended, messages) : [],
+    reason,
+  }
+  return { snapshot, cursor, position, step }
 }
 
 /** Omits the end of a message that began before these rows, unless they contain nothing else. */

@@ -31,21 +31,17 @@ function sortKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/**
- * A copy of arrays and of objects without a class, however deep; every other value is shared. After `limit` copied values the rest is
- * shared too: a value that is not JSON may have circles.
- */
-export function copyPlain<T>(value: T, limit = Infinity): T {
-  return copyWithin(value, { left: limit }) as T
+/** A copy of arrays and of objects without a class, however deep; every other value is shared. The value must not have circles. */
+export function copyPlain<T>(value: T): T {
+  return typeof value === 'object' && value !== null ? (copyObject(value) as T) : value
 }
 
-function copyWithin(value: unknown, limit: { left: number }): unknown {
-  if (typeof value !== 'object' || value === null || limit.left-- <= 0) return value
+function copyObject(value: object): object {
   if (Array.isArray(value)) {
     const copy: unknown[] = value.slice()
     for (let index = 0; index < copy.length; index++) {
       const inner = copy[index]
-      if (typeof inner === 'object' && inner !== null) copy[index] = copyWithin(inner, limit)
+      if (typeof inner === 'object' && inner !== null) copy[index] = copyObject(inner)
     }
     return copy
   }
@@ -54,7 +50,7 @@ function copyWithin(value: unknown, limit: { left: number }): unknown {
   const copy: Record<string, unknown> = { ...value }
   for (const key in copy) {
     const inner = copy[key]
-    if (typeof inner === 'object' && inner !== null) copy[key] = copyWithin(inner, limit)
+    if (typeof inner === 'object' && inner !== null) copy[key] = copyObject(inner)
   }
   return copy
 }
@@ -63,17 +59,25 @@ function copyWithin(value: unknown, limit: { left: number }): unknown {
 export function isSamePlain(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
+  return isSameObject(one as Record<string, unknown>, other as Record<string, unknown>)
+}
+
+function isSameObject(one: Record<string, unknown>, other: Record<string, unknown>): boolean {
   if (Array.isArray(one)) {
     if (!Array.isArray(other) || one.length !== other.length) return false
-    for (let index = 0; index < one.length; index++) if (!isSamePlain(one[index], other[index])) return false
+    for (let index = 0; index < one.length; index++) {
+      if (one[index] !== other[index] && !isSamePlain(one[index], other[index])) return false
+    }
     return true
   }
-  if (Object.getPrototypeOf(one) !== Object.getPrototypeOf(other)) return false
   let count = 0
   for (const key in one) {
     count++
-    if (!isSamePlain((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key])) return false
+    const inner = one[key]
+    if (inner !== other[key] && !isSamePlain(inner, other[key])) return false
   }
+  const found = count
   for (const _ in other) count--
-  return count === 0 && isPlainObject(one)
+  // Two dates have no keys.
+  return count === 0 && (found > 0 || (isPlainObject(one) && isPlainObject(other)))
 }

@@ -18,11 +18,12 @@ export function copyMessage(message: Message): Message {
 }
 
 /** True when a processor has not changed the copy that it received. Times and owners count as unchanged: nothing reads them back. */
-export function isSameMessage(copy: Message, message: Message): boolean {
+export function isSameMessage(copy: Message, message: Pick<Message, 'id' | 'role' | 'content'>): boolean {
   return copy.id === message.id && copy.role === message.role && isSamePlain(copy.content, message.content)
 }
 
-function copyContent(content: MessageContent): MessageContent {
+/** A copy of the content of a message, as of `copyMessage`. */
+export function copyContent(content: MessageContent): MessageContent {
   const copy = copyPlain(content)
   if (!content.experimental_attachments) return copy
   follow(content.experimental_attachments, copy.experimental_attachments ?? [])

@@ -1,4 +1,4 @@
-import { isObject, isSamePlain, orderedJSON } from '../base/json.ts'
+import { copyPlain, isObject, isSamePlain, orderedJSON } from '../base/json.ts'
 import type { Chunk, ChunkPayloads } from '../message/chunk.ts'
 import { checkJSON, describeResult } from './hook-results.ts'
 
@@ -12,6 +12,15 @@ export function returnedChunk(returned: unknown, part: Chunk): Chunk | undefined
   if (returned === undefined || returned === part) return part
   if (returned === null) return isRunChunk(part.type) ? part : undefined
   return checkChunk(returned, part, 'returned')
+}
+
+/**
+ * A copy for the hooks of a chunk. Values of a tool or of a provider may have circles: of those chunks, the copy has the payload itself,
+ * and what a hook changes in it is published too.
+ */
+export function copyChunk(chunk: Chunk): Chunk {
+  if (!('payload' in chunk)) return threadDataTypes.has(chunk.type) ? copyPlain(chunk) : { ...chunk }
+  return chunk.type === 'raw' || chunk.type === 'tool-output' ? { ...chunk } : copyPlain(chunk)
 }
 
 /** The chunk to publish after all hooks. `copy`: the copy of `chunk` that they received, and may have changed in place. */

@@ -1,4 +1,4 @@
-import { copyMessage, isSameMessage } from '../message/attachments.ts'
+import { copyContent, copyMessage, isSameMessage } from '../message/attachments.ts'
 import { stepsOf } from '../message/content.ts'
 import { MessageList, type MessageSource, type UnreadRows } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
@@ -36,8 +36,8 @@ export class HookMessages implements UnreadRows {
   /** The array that hooks receive, and what it held when a hook received it. */
   declare private given: Message[] | undefined
   declare private handed: readonly Message[]
-  /** The messages that those of `handed` are copies of, where they are not those of the list. */
-  declare private originals: Message[] | undefined
+  /** What the messages of `handed` were, where they are not those of the list. */
+  declare private originals: Array<Pick<Message, 'id' | 'role' | 'content'>> | undefined
 
   /** `list`: the list of an earlier call, already read. */
   constructor(run: Run, initial: readonly MessageRow[], kind: RowsKind, uncommitted: readonly MessageRow[] = noRows, list?: MessageList) {
@@ -86,8 +86,8 @@ export class HookMessages implements UnreadRows {
       return (this.given = this.handed.slice())
     }
     if (!this.given) {
-      this.originals = processorMessages(this.initial)
-      this.handed = this.originals.map(copyMessage)
+      this.handed = processorMessages(this.initial)
+      this.originals = this.handed.map(handOut)
     }
     if (!this.given || !areSame(this.given, this.handed)) this.given = this.handed.slice()
     return this.given
@@ -112,7 +112,7 @@ export class HookMessages implements UnreadRows {
     if (!originals) return
     for (let index = 0; index < originals.length; index++) {
       const message = handed[index] as Message
-      const original = originals[index] as Message
+      const original = originals[index] as Pick<Message, 'id' | 'role' | 'content'>
       if (isSameMessage(message, original)) continue
       checkMessage(message)
       // Before the list is read, which calls `filled`.
@@ -161,6 +161,13 @@ export class HookMessages implements UnreadRows {
     const source = sources[this.kind]
     return this.list.rows(source === 'all' ? undefined : source)
   }
+}
+
+/** Gives a message that was made for hooks a content of its own, and returns what it was. */
+function handOut(message: Message): Pick<Message, 'id' | 'role' | 'content'> {
+  const { id, role, content } = message
+  message.content = copyContent(content)
+  return { id, role, content }
 }
 
 function isResponse(run: Run, { runId, role }: MessageRow): boolean {

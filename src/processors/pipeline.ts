@@ -8,7 +8,7 @@ import type { SystemMessage } from '../prompt/system.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { ModelSettings } from '../run/model/model.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
-import { emittedChunk, publishedChunk, returnedChunk } from './chunk-results.ts'
+import { copyChunk, emittedChunk, publishedChunk, returnedChunk } from './chunk-results.ts'
 import { FailedInput } from './failed-input.ts'
 import {
   apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs,
@@ -22,8 +22,6 @@ import { computeState } from './state-signals.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 const maxStreamParts = 1_000
-/** A chunk with more values than this is shared with the hooks from there on: a tool may publish values with circles. */
-const maxCopied = 50_000
 const noLanes: ReadonlySet<string> = new Set()
 
 type Lists = readonly [input: readonly Processor[], output: readonly Processor[]]
@@ -186,7 +184,7 @@ export class ProcessorPipeline {
 
   /** The chunks to publish in place of a chunk, in order. The hooks get a copy, and what they change in place is published. */
   outputStream(run: Run, chunk: Chunk): Chunk[] | Promise<Chunk[]> {
-    const copy = copyPlain(chunk, maxCopied)
+    const copy = copyChunk(chunk)
     return whenResolved(this.throughFrom(run, [copy], 0), (passed) => {
       const { streamParts } = this
       for (const part of passed) streamParts.push(part)

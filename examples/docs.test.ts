@@ -80,6 +80,20 @@ describe('docs', () => {
     else expect(printed).toBe(block.output)
   })
 
+  it('README.md: without a key its program says which variable to set, and ends', async () => {
+    const block = blocks.find(({ page, code }) => page === 'README.md' && code.includes("'openai/"))
+    const file = join(folder, 'without-a-key.ts')
+    writeFileSync(file, `${block?.code}export {}\n`)
+    const errors: string[] = []
+    vi.spyOn(console, 'log').mockImplementation(() => {})
+    vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
+    vi.spyOn(console, 'error').mockImplementation((...values: unknown[]) => void errors.push(format(...values)))
+    vi.stubEnv('OPENAI_API_KEY', '')
+    process.chdir(folder)
+    await import(file)
+    expect(errors).toContain("Model 'openai/gpt-5.5' needs a key. Set the environment variable OPENAI_API_KEY.")
+  })
+
   it('type-checks', () => {
     const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))

@@ -3,15 +3,31 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../src/testing/index.ts'
 import * as approval from './approval.ts'
+import * as notifications from './notifications.ts'
 import * as processors from './processors.ts'
 import * as queue from './queue.ts'
 import * as quickstart from './quickstart.ts'
+import * as react from './react.ts'
+import * as schedules from './schedules.ts'
+import * as server from './server.ts'
+import * as sources from './sources.ts'
 import * as steering from './steering.ts'
 import * as structuredOutput from './structured-output.ts'
 import * as subagents from './subagents.ts'
 import * as tools from './tools.ts'
+import * as tracing from './tracing.ts'
 
-const programs = { approval, processors, queue, quickstart, steering, 'structured-output': structuredOutput, subagents, tools }
+const programs = {
+  approval, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
+  'structured-output': structuredOutput, subagents, tools, tracing,
+}
+
+/** What an example prints, as it prints it. */
+async function printed(main: (model: undefined, print: (text: string) => void) => Promise<unknown>): Promise<string[]> {
+  const lines: string[] = []
+  await main(undefined, (text) => void lines.push(text))
+  return lines
+}
 
 describe('examples', () => {
   it('are all here, and each says what it shows', () => {
@@ -84,5 +100,33 @@ describe('examples', () => {
       aside: 'From 1887 to 1889.',
       remembered: 2,
     })
+  })
+
+  it('server: each piece of the answer as it arrives', async () => {
+    expect(await printed(server.main)).toEqual(['Take the train', ' at nine.'])
+  })
+
+  it('react: the thread grows as the answer arrives', async () => {
+    const lines = await printed(react.main)
+    expect(lines[0]).toBe('How do I get to Bern?')
+    expect(lines.at(-1)).toBe('How do I get to Bern? | Take the train at nine.')
+  })
+
+  it('notifications: one waits, the other wakes the agent', async () => {
+    expect(await printed(notifications.main)).toEqual([
+      'low: summarize, pending', 'high: deliver, delivered', 'The build is broken:', ' I look at it now.',
+    ])
+  })
+
+  it('sources: the event wakes the thread that subscribed to its object', async () => {
+    expect(await printed(sources.main)).toEqual(['the webhook was answered with 200', 'Order 7 is paid:', ' I send it.'])
+  })
+
+  it('schedules: each occurrence is a turn', async () => {
+    expect(await printed(schedules.main)).toEqual(['No delays.', 'The train at nine', ' is late.'])
+  })
+
+  it('tracing: the spans of a run', async () => {
+    expect(await printed(tracing.main)).toEqual(['chat scripted', 'execute_tool timetable', 'chat scripted', 'invoke_agent Guide'])
   })
 })

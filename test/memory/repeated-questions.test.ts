@@ -19,7 +19,11 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
     ].map((content, at) => ({ id: `f-${at}`, role: at % 2 === 0 ? 'user' as const : 'assistant' as const, content })) })
     const questions = ['What is the name of the dog that my sister adopted?', "What's the name of the dog my sister adopted?", 'What is the name of the dog that my sister has adopted?']
     for (let time = 0; time < 9; time += 1) {
-      await agent.generate(questions[time % questions.length] ?? '', { memory: { thread: `ask-${time}`, resource: 'ada' } })
+      const asked = [questions[time % questions.length] ?? '', { memory: { thread: `ask-${time}`, resource: 'ada' } }] as const
+      const { parts } = await agent.explainPrompt(...asked)
+      expect(JSON.stringify(parts.at(-1)?.recalled), `time ${time}`).toContain('"f-2"')
+      await agent.generate(...asked)
+      expect(parts.at(-1)?.bytes, `time ${time}`).toBe(JSON.stringify(model.calls.at(-1)?.prompt.at(-1)).length)
       const shown = block(model.calls.at(-1)?.prompt)
       expect(shown, `time ${time}`).toContain('a beagle called Biscuit')
       expect(shown.match(/the dog/g)?.length ?? 0, `time ${time}`).toBeLessThanOrEqual(2)

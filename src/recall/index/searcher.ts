@@ -119,8 +119,8 @@ export class Searcher {
   #ignoredPassages(
     collection: ResourceCollection, question: Question, terms: number, postings: readonly Posting[],
   ): ((at: number) => boolean) | undefined {
-    if (question.shown?.asked === undefined) return undefined
     const isQuestion = this.#questionPassages(collection, question)
+    if (!question.distinct) return isQuestion
     const isRepeated = isRepetition(collection, terms, postings)
     return isQuestion ? (at) => isRepeated(at) || isQuestion(at) : isRepeated
   }

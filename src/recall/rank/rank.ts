@@ -31,7 +31,7 @@ export const defaultWeights: Weights = {
   next: 0.1,
   thread: 0.3,
   wordsOfThread: 0.2,
-  question: 0.1,
+  question: 0.15,
 }
 
 /** The cosine of each passage's vector with the question's: of the passage alone, and with the one before it. 0 where it has no vector. */

@@ -41,7 +41,7 @@ export interface RecallQuery {
   shown?: { threadId: string; from: number; asked?: number }
   /** Excludes these messages. */
   except?: readonly MessageRef[]
-  /** Of messages with equal or nearly equal texts, returns the best alone. */
+  /** Of messages with equal or nearly equal texts, returns the best alone, and none that asks the same as the query. */
   distinct?: boolean
 }
 

@@ -178,6 +178,32 @@ describe('a process whose store fails', () => {
     expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
   })
 
+  it('[A1.5] calls no model for a run that begins while the store fails, until it works again', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const [answer, begin] = [gate(), gate()]
+    const model = scriptedModel([{ text: ['One'], gate: { parts: 1, until: answer.promise } }, 'Two', 'Three'])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, store, { clock })
+    await agent.sendMessage('One', thread).outcome
+    const { signal } = agent.queueMessage('Two', thread)
+    let began = 0
+    on('beginRun', () => (++began === 1 ? begin.promise : undefined))
+    answer.open()
+    await soon(() => began).toBe(1)
+    on('flush', () => new HeedError('store_gone', 'The database was moved.'))
+    await expect(agent.sendMessage('Persisted', { ...thread, ifActive: { behavior: 'persist' } }).stored).rejects.toMatchObject({ code: 'store_gone' })
+    begin.open()
+    await clock.advance(10_000)
+    expect(model.callCount).toBe(1)
+    on('flush')
+    await soon(async () => {
+      await clock.advance(1_000)
+      return (await agent.explain({ ...thread, signalId: signal.id }))?.run?.status
+    }).toBe('finished')
+    expect(model.callCount).toBe(2)
+  })
+
   it('[A1.5] treats a failure that returns at once as the same failure: it is logged once, and tried ever more rarely', async () => {
     const clock = virtualClock()
     const { store, on } = faulty(new InMemoryStore({ clock }))

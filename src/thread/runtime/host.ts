@@ -218,10 +218,10 @@ export class ThreadHost implements RunHost {
     this.#abortNext = undefined
     if (abort) this.abort(abort)
     try {
+      if (this.#leaseLost) throw this.#leaseLost // The store failed while it began the run.
       const { signal } = this.#stop
-      const result = await tracedRun(this.#runtime, begun, this.#callers, (trace) =>
-        run.attempts > maxAttempts ? this.#park(run) : this.#loop(begun, signal, trace),
-      )
+      const work = (trace: RunRequest['trace']) => (run.attempts > maxAttempts ? this.#park(run) : this.#loop(begun, signal, trace))
+      const result = await tracedRun(this.#runtime, begun, this.#callers, work)
       for (const caller of this.#callers) caller.resolve(result)
     } catch (error) {
       this.#handOverCallers(run, error)

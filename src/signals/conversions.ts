@@ -8,8 +8,8 @@ import type { MessageRow } from '../message/row.ts'
 import { canonicalContents, partsOf } from './contents.ts'
 import { renderSignal } from './render.ts'
 import {
-  kindOf, type CreatedAgentSignal, type ModelSignal, type Signal, type SignalDataChunk, type SignalDataPart, type SignalKind,
-  type StoredAttributes, type StoredContents, type StoredPart,
+  kindOf, SIGNAL_TYPES, type CreatedAgentSignal, type ModelSignal, type Signal, type SignalDataChunk, type SignalDataPart, type SignalKind,
+  type SignalType, type StoredAttributes, type StoredContents, type StoredPart,
 } from './signal.ts'
 import { isXMLName } from './tags.ts'
 
@@ -91,13 +91,18 @@ function recordOf(row: Pick<StoredMessage, 'role' | 'content'>): Record<string, 
   return isPlainObject(record) ? record : {}
 }
 
-// Older rows have one name for both the type and the tag, and it may be any text.
+/** Values of a row's type that name the format of a message, not a signal. */
+const messageFormats: ReadonlySet<unknown> = new Set(['v1', 'v2', 'text', 'tool-call', 'tool-result'])
+
+// Older rows have one name for both the type and the tag, and it may be any text. The signal's own type counts before that of its row,
+// which may add the tag to one of the four types.
 function kindOfRow(row: Pick<StoredMessage, 'role' | 'type'>, record: Record<string, unknown>): SignalKind {
   if (row.role === 'user') return { type: 'user', tagName: 'user' }
-  const type = record.type ?? row.type ?? 'user-message'
+  const rowType = messageFormats.has(row.type) ? undefined : row.type
+  const type = record.type ?? rowType ?? 'user-message'
   const kind = kindOf(type)
-  const older = [kindOf(row.type)?.tagName, row.type, kind?.tagName, type]
-  const tag = isXMLName(record.tagName) ? record.tagName : older.find(isXMLName)
+  const ofRow = SIGNAL_TYPES.includes(type as SignalType) ? [kindOf(rowType)?.tagName, rowType] : []
+  const tag = isXMLName(record.tagName) ? record.tagName : [...ofRow, kind?.tagName, type].find(isXMLName)
   return { type: kind?.type ?? 'reactive', tagName: tag ?? 'system-reminder' }
 }
 

@@ -10,7 +10,7 @@ export type NotificationInboxAction = 'list' | 'read' | 'markSeen' | 'dismiss' |
 
 export interface NotificationInboxInput {
   action: NotificationInboxAction
-  /** Only for calls outside of a thread; within one, it must be that thread. */
+  /** Only for programs that call the tool outside of a thread: a model is not offered it. Within a thread, it must be that thread. */
   threadId?: string
   id?: string
   status?: NotificationStatus
@@ -33,7 +33,6 @@ const inputSchema = {
       description:
         'read brings the full text of pending notifications here; search needs query; markSeen, dismiss and archive need id',
     },
-    threadId: text,
     id: text,
     status: { enum: notificationStatuses },
     priority: { enum: [...priorities] },

@@ -109,11 +109,12 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
   })
 
   it('[N3.3] is about its own thread and resource, whatever the model passes', async () => {
-    const { inbox, notify, agent, use, result } = await openInbox(make, [{ action: 'list', threadId: 'other' }])
+    const { inbox, notify, agent, use, result, model } = await openInbox(make, [{ action: 'list', threadId: 'other' }])
     const { record } = await notify({ summary: 'not yours' }, { ...thread, threadId: 'other' })
     await use()
     expect(result()).not.toContain('not yours')
-    expect(result()).toContain('own conversation only')
+    const [offered] = model.calls[0]?.tools ?? []
+    expect(Object.keys((offered as { inputSchema: { properties: object } }).inputSchema.properties)).toEqual(['action', 'id', 'status', 'priority', 'source', 'query', 'limit'])
     const tool = createNotificationInboxTool({ storage: inbox })
     const run = async (input: NotificationInboxInput, context: object) => tool.execute?.(input, { agentId: agent.id, ...context } as never)
     await expect(run({ action: 'dismiss', id: record.id }, thread)).rejects.toMatchObject({ code: 'invalid_argument' })

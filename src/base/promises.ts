@@ -59,6 +59,10 @@ export class InFlight {
     this.#idle = undefined
   }
 
+  get isIdle(): boolean {
+    return this.#count === 0
+  }
+
   /** Resolves when no operation is in flight. */
   whenIdle(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
@@ -66,6 +70,9 @@ export class InFlight {
     return this.#idle.promise
   }
 }
+
+/** What the stores of this process have under way. A virtual clock waits for it: no timer of the clock tells when a disk is done. */
+export const storeWork = new InFlight()
 
 /** The longest delay of a timer. */
 const maxTimerMs = 2 ** 31 - 1

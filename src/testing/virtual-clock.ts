@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
+import { storeWork } from '../base/promises.ts'
 
 /**
  * A clock that only moves when `advance` or `runAll` is called. A timer of 0 ms fires without a move, after pending promises have
@@ -8,7 +9,8 @@ import { HeedError } from '../base/errors.ts'
 export interface VirtualClock extends Clock {
   /**
    * Moves on by `ms`. Timers that become due fire in the order of their time, then of their creation, each at its own `now()`; the
-   * promises that a timer starts settle before the next one fires. Calls run one after the other.
+   * promises that a timer starts settle before the next one fires, and the stores of this process finish what these write. Calls run one
+   * after the other.
    */
   advance(ms: number): Promise<void>
   /**
@@ -90,7 +92,15 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
 /** Read when the module loads, so that fake timers of a test runner do not stop this clock. */
 const immediate = setImmediate
 
-/** Resolves when promises that depend on no timer have settled. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => immediate(resolve))
+/** A run that never ends must not stop the clock: it moves on after so much work of the stores. */
+const mostRounds = 2_000
+
+/** Resolves when promises that depend on no timer have settled, and the stores have nothing under way. */
+async function settled(): Promise<void> {
+  // After a store is done, code may go on by another turn of the event loop before it writes again.
+  for (let quiet = 0, rounds = 0; quiet < 2 && rounds < mostRounds; rounds++) {
+    await new Promise((resolve) => immediate(resolve))
+    quiet = storeWork.isIdle ? quiet + 1 : 0
+    if (quiet === 0) await storeWork.whenIdle()
+  }
 }

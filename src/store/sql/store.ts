@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
+import { storeWork } from '../../base/promises.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
@@ -369,11 +370,12 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   async #connect(): Promise<SqlConnection> {
     if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
     if (!this.#opening) {
+      storeWork.begin()
       this.#opening = this.connect().catch((error: unknown) => {
         // A file that was locked or missing may be available at the next attempt.
         this.#opening = undefined
         throw error
-      })
+      }).finally(() => storeWork.end())
       this.#opening.then(
         ({ connection }) => (this.#connected = connection),
         () => {},

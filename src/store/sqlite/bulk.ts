@@ -1,6 +1,7 @@
 import type { Scope } from '../contract/threads.ts'
 import type { ThreadClone } from '../contract/messages.ts'
 import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
+import { storeWork } from '../../base/promises.ts'
 import { openWorker } from '../../base/worker.ts'
 
 /** What takes too long for the event loop, with everything it needs. */
@@ -32,11 +33,13 @@ export function inBulk(order: BulkOrder): Promise<unknown> {
   const worker = openWorker(import.meta.url, 'bulk-worker', { workerData: order })
   return new Promise((resolve, reject) => {
     let answered: BulkAnswer | undefined
+    storeWork.begin()
     worker.once('message', (answer: BulkAnswer) => {
       answered = answer
     })
     worker.once('error', reject)
     worker.once('exit', (code) => {
+      storeWork.end()
       if (!answered) reject(new Error(`the thread that did it ended with ${code}`))
       else if ('error' in answered) reject(revived(answered.error))
       else resolve(answered.result)

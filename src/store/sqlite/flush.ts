@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { storeWork } from '../../base/promises.ts'
 import { isOurs } from './migrations.ts'
 
 /** Syncs that are under way at once: while a slow one lasts, what was committed after it began is on its way to the disk already. */
@@ -55,12 +56,15 @@ export class Flusher {
     const covers = this.#committed
     // The disk tells of a write that failed once only, to whichever sync asks first: one is good when those before it were.
     const proof = Promise.all([this.#sync(), this.#syncing.at(-1)?.proof])
+    storeWork.begin()
     const done = proof.then(
       () => {
+        storeWork.end()
         this.#synced = covers
         this.#syncing.shift()
       },
       (error: unknown) => {
+        storeWork.end()
         this.#syncing.splice(this.#syncing.indexOf(sync), 1)
         if (error instanceof NotSynced) throw error.failure
         // After a failed sync the system may have dropped what it couldn't write: a later success would prove nothing.

@@ -1,4 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { storeWork } from '../../base/promises.ts'
 import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
@@ -198,14 +199,19 @@ export class RemoteConnection implements SqlConnection {
   /** Retries while another client writes: a transaction that did not begin, or was rejected, changed nothing. */
   async #transaction<Result>(mode: 'write' | 'deferred', work: (transaction: LibSQLTransaction) => Promise<Result>): Promise<Result> {
     const since = performance.now()
-    for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
-      try {
-        return await this.#once(mode, work)
-      } catch (error) {
-        if (isHeedError(error) || error instanceof SpeculationFailed) throw error
-        if (!isBusy(error) || performance.now() - since >= this.#busyTimeout) throw failure(error, this.name)
-        await sleep(systemClock, pause * (0.5 + Math.random() / 2))
+    storeWork.begin()
+    try {
+      for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
+        try {
+          return await this.#once(mode, work)
+        } catch (error) {
+          if (isHeedError(error) || error instanceof SpeculationFailed) throw error
+          if (!isBusy(error) || performance.now() - since >= this.#busyTimeout) throw failure(error, this.name)
+          await sleep(systemClock, pause * (0.5 + Math.random() / 2))
+        }
       }
+    } finally {
+      storeWork.end()
     }
   }
 

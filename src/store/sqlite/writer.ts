@@ -1,5 +1,6 @@
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
+import { storeWork } from '../../base/promises.ts'
 import { isBusy } from './failure.ts'
 
 /** What the writer needs of a connection: transactions, of which one at a time is open. */
@@ -76,6 +77,7 @@ export class Writer {
       const job: Job = { work, last: last as Job['last'], result: undefined, resolve, reject, alone: false }
       if (first) this.#queue.splice(this.#head, 0, job)
       else this.#queue.push(job)
+      storeWork.begin()
       this.#schedule()
     })
   }
@@ -143,6 +145,7 @@ export class Writer {
     for (let index = from; index < this.#head; index += 1) {
       const job = this.#queue[index]
       job?.resolve(job.result)
+      storeWork.end()
     }
     this.#forgetDone()
   }
@@ -175,6 +178,7 @@ export class Writer {
     const only = this.#head - from === 1
     if (only) {
       this.#queue[from]?.reject(this.#transactions.failure(error))
+      storeWork.end()
       return this.#forgetDone()
     }
     for (let index = from; index < this.#head; index += 1) {
@@ -201,7 +205,10 @@ export class Writer {
     this.#pauses = 0
     const refused = this.#queue.slice(this.#head)
     this.#head = this.#queue.length
-    for (const job of refused) job.reject(this.#transactions.failure(error))
+    for (const job of refused) {
+      job.reject(this.#transactions.failure(error))
+      storeWork.end()
+    }
     this.#forgetDone()
   }
 

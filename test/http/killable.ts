@@ -15,9 +15,9 @@ export class ServerProcess {
     this.#origin = origin
   }
 
-  async start({ hangs = false, heapMb }: { hangs?: boolean; heapMb?: number } = {}): Promise<string> {
+  async start({ hangs = false, heapMb }: { hangs?: boolean | string; heapMb?: number } = {}): Promise<string> {
     const words = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HEED_TEST_HANGS: hangs ? '1' : '' } })
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HEED_TEST_HANGS: hangs === true ? 'Once upon a time' : hangs || '' } })
     this.#child = child
     for await (const url of createInterface({ input: child.stdout })) {
       this.#port = new URL(url).port

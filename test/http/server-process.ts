@@ -5,11 +5,11 @@ import { scriptedModel } from '../../src/testing/index.ts'
 
 /**
  * A server as a process of its own, to be killed: `node server-process.ts <file> <port> [origin]`. With `HEED_TEST_HANGS`, what it is asked to say slowly
- * it never finishes.
+ * it begins with these words, and never finishes.
  */
 const [file = '', port = '0', origin] = process.argv.slice(2)
-const hangs = process.env.HEED_TEST_HANGS === '1'
-const agent = new Agent({ id: 'guide', model: scriptedModel(({ index, prompt }) => (hangs && JSON.stringify(prompt.at(-1)).includes('Slowly') ? { text: ['Once ', 'upon a time'], hang: { parts: 3 } } : `Answer number ${index} of many, in a few words.`)) })
+const hangs = process.env.HEED_TEST_HANGS ?? ''
+const agent = new Agent({ id: 'guide', model: scriptedModel(({ index, prompt }) => (hangs !== '' && JSON.stringify(prompt.at(-1)).includes('Slowly') ? { text: hangs.split(/(?<= )/), hang: { parts: hangs.split(' ').length + 1 } } : `Answer number ${index} of many, in a few words.`)) })
 const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
 const server = await serve(heed, { port: Number(port), ...(origin === undefined ? {} : { cors: { origin } }) })
 process.stdout.write(`${server.url}\n`)

@@ -64,6 +64,39 @@ describe('a thread that a display watches', () => {
     expect([first?.id, first?.parts, first?.metadata?.optimistic]).toEqual(['mine-1', optimistic[0]?.parts, undefined])
   })
 
+  it('[U1.9] keeps what could not be sent, with the reason, until it is sent again, is discarded, or is found in the thread', async () => {
+    const { server } = await served({ guide: guide() })
+    let away: 'there' | 'away' | 'answer lost' = 'there'
+    const fragile: typeof fetch = async (input, init) => {
+      const isSend = /-message/.test(String(input))
+      if (isSend && away === 'away') throw new TypeError('fetch failed')
+      const response = await fetch(input, init)
+      if (isSend && away === 'answer lost') throw new TypeError('fetch failed')
+      return response
+    }
+    const watched = watch(new HeedClient({ baseUrl: server.url, fetch: fragile, retries: 0 }))
+    await expect.poll(() => watched.getSnapshot().connection).toBe('live')
+    const unsent = () => watched.getSnapshot().messages.flatMap(({ metadata }) => (metadata?.sendError === undefined ? [] : [metadata.sendError]))
+    away = 'away'
+    // Nobody handles these: the state has the reasons.
+    void watched.send({ id: 'm1', contents: 'One.' })
+    void watched.queue({ id: 'm2', contents: 'Two.' })
+    const reason = expect.stringContaining('did not respond')
+    await expect.poll(unsent).toEqual([reason, reason])
+    expect([texts(watched), watched.getSnapshot().sendError]).toEqual([['user: One.', 'user: Two.'], reason])
+    await expect(watched.retry('m1')).rejects.toMatchObject({ code: 'unreachable' })
+    away = 'there'
+    await watched.retry('m1')
+    await expect.poll(() => texts(watched)).toEqual(['user: One.', 'assistant: Ok.', 'user: Two.'])
+    expect(watched.getSnapshot().sendError).toBeNull()
+    watched.discard('m2')
+    expect(texts(watched)).toEqual(['user: One.', 'assistant: Ok.'])
+    expect(() => watched.discard('m2')).toThrow(expect.objectContaining({ code: 'message_not_found' }))
+    away = 'answer lost'
+    void watched.send({ id: 'm3', contents: 'Three.' })
+    await expect.poll(() => [texts(watched), unsent(), watched.getSnapshot().sendError]).toEqual([['user: One.', 'assistant: Ok.', 'user: Three.', 'assistant: Ok.'], [], null])
+  })
+
   it('[U1.7] a call that waits is asked about in the message too, from a snapshot on; what is decided here waits no longer', async () => {
     const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: { n: 1 } }, { toolName: 'pay', input: { n: 2 } }] }, 'Paid.']), tools: { pay } })

@@ -36,6 +36,7 @@ export class AnswerStream {
   #id: string | undefined
   #runId: string | undefined
   #isBegun: boolean
+  #isDelegated = false
   #isClosed = false
 
   constructor({ from, writing }: AnswerTarget, page: AnswerPage, onEnd: () => void) {
@@ -60,10 +61,16 @@ export class AnswerStream {
     return this.#isBegun
   }
 
+  /** Followers display the answer, since it differs from what the stream wrote. The stream only writes the end. */
+  get isDelegated(): boolean {
+    return this.#isDelegated
+  }
+
   /** Receives a chunk of the thread, with the view after and before it. */
   receive(chunk: Chunk, view: ThreadView, before: ThreadView): void {
     if (this.#isClosed) return
     if (chunk.type === 'data-thread-snapshot') return this.#receiveSnapshot(view)
+    if (this.#isDelegated) return this.#receiveEnd(chunk)
     const echoed = echoedMessage(chunk)
     if (!this.#isBegun) {
       this.#isBegun = echoed !== undefined && echoed === this.from
@@ -133,9 +140,25 @@ export class AnswerStream {
   #receiveSnapshot(view: ThreadView): void {
     this.#isBegun ||= view.messages.some(({ id }) => id === this.from)
     if (!this.#isBegun) return
-    // A stream can't replace what it wrote; a follower displays the snapshot.
-    if (this.#page.isFollowed) this.close()
-    else this.catchUp(view)
+    if (!this.#page.isFollowed || !this.#filter.hasWritten) return this.catchUp(view)
+    // A stream can't replace what it wrote. It stays open, because the page shows by it that the run is active.
+    this.#isDelegated = true
+    if (!this.#isActive(view)) this.finish()
+  }
+
+  #receiveEnd(chunk: Chunk): void {
+    const echoed = echoedMessage(chunk)
+    if (echoed !== undefined && echoed !== this.from && this.#page.awaits(echoed)) return this.close()
+    const isWaiting = chunk.type === 'tool-call-approval' || chunk.type === 'tool-call-suspended'
+    if (isWaiting && !chunk.payload.more) return this.finish()
+    if (chunk.type !== 'finish' && chunk.type !== 'abort' && chunk.type !== 'error') return
+    this.#write(uiChunks(chunk))
+    this.close()
+  }
+
+  /** The run of this answer is running. */
+  #isActive({ status, runId }: ThreadView): boolean {
+    return status === 'running' && (this.#runId ?? runId) === runId
   }
 
   #writeAnswer(view: ThreadView, isOther: (id: string) => boolean): void {
@@ -147,7 +170,7 @@ export class AnswerStream {
     this.#begin(answer.messages.find(({ role }) => role === 'assistant')?.id)
     for (const message of answer.messages) this.#writeMessage(message, view)
     if (answer.isCut) return this.close()
-    if (view.status === 'running' && (this.#runId ?? view.runId) === view.runId) return
+    if (this.#isActive(view)) return
     if (view.status !== 'suspended') this.#revertAnswers()
     this.finish()
   }

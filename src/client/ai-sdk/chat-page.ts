@@ -13,8 +13,8 @@ type SetMessages = (update: (current: readonly UIMessage[]) => readonly UIMessag
 const runEnds: ReadonlySet<string> = new Set(['finish', 'abort', 'error', 'data-thread-snapshot'])
 
 /**
- * One thread on one page, with one subscription for the streams of its answers and for its followers. While a stream is open, followers
- * are not updated.
+ * One thread on one page, with one subscription for the streams of its answers and for its followers. While a stream writes an answer,
+ * followers are not updated.
  */
 export class ChatPage implements AnswerPage {
   readonly feed: ThreadFeed
@@ -25,15 +25,18 @@ export class ChatPage implements AnswerPage {
   readonly #followers = new Set<SetMessages>()
   /** Ids of messages that this page sent and that have no echo yet. */
   readonly #unconfirmed = new Set<string>()
+  /** Messages that could not be sent, by id, with the reason. */
+  readonly #unsent: ReadonlyMap<string, string>
   /** The number of streams that are open or opening. */
   #streams = 0
   #stop: (() => void) | undefined
   readonly #onIdle: () => void
 
   /** `onIdle` is called when there are no streams and no followers. */
-  constructor(agent: AgentClient, scope: ThreadScope, onIdle: () => void) {
+  constructor(agent: AgentClient, scope: ThreadScope, unsent: ReadonlyMap<string, string>, onIdle: () => void) {
     this.feed = new ThreadFeed(agent, scope)
     this.scope = scope
+    this.#unsent = unsent
     this.#onIdle = onIdle
   }
 
@@ -138,8 +141,15 @@ export class ChatPage implements AnswerPage {
     for (const answer of this.#answers) if (answer.from === id && !answer.isBegun) answer.finish()
   }
 
+  /** Streams show the thread: one writes, or all are about to. */
+  get #isStreaming(): boolean {
+    if (this.#streams === 0) return false
+    const answers = [...this.#answers]
+    return !answers.some(({ isDelegated }) => isDelegated) || answers.some(({ isBegun, isDelegated }) => isBegun && !isDelegated)
+  }
+
   #show(): void {
-    if (this.#streams > 0 || !this.feed.isReady) return
+    if (this.#isStreaming || !this.feed.isReady) return
     for (const setMessages of this.#followers) setMessages((current) => this.#merge(current))
   }
 
@@ -149,11 +159,20 @@ export class ChatPage implements AnswerPage {
     const messages = chatMessages(view)
     const ids = new Set(messages.map(({ id }) => id))
     const older = olderThan(view, current)
-    const unconfirmed = current.filter(({ id }) => this.#unconfirmed.has(id) && !ids.has(id))
-    // A view that began during a run is incomplete until the run has published its messages: until then no answer is removed.
+    const isSent = ({ id }: UIMessage) => this.#unconfirmed.has(id) || this.#unsent.has(id) || this.awaits(id)
+    const sent = current.filter((message) => isSent(message) && !ids.has(message.id)).map((message) => this.#marked(message))
+    // A view that began during a run is incomplete until the run has begun a message: until then no answer is removed.
     const isUnknown = (message: UIMessage) => message.role === 'assistant' && !ids.has(message.id) && !older.includes(message)
-    if (view.status === 'running' && current.some(isUnknown)) return current
-    return [...older, ...messages.map((message) => withAnswers(message, current)), ...unconfirmed]
+    if (view.status === 'running' && view.writing === null && current.some(isUnknown)) return current
+    return [...older, ...messages.map((message) => withAnswers(message, current)), ...sent]
+  }
+
+  /** A message that could not be sent has the reason in its metadata. */
+  #marked(message: UIMessage): UIMessage {
+    const sendError = this.#unsent.get(message.id)
+    const { sendError: shown, ...metadata } = message.metadata ?? {}
+    if (sendError === shown) return message
+    return { ...message, metadata: sendError === undefined ? metadata : { ...metadata, sendError } }
   }
 }
 

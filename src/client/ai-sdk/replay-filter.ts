@@ -43,6 +43,11 @@ export class ReplayFilter {
     this.#at = this.#pieces.length
   }
 
+  /** The page has a part of the answer. */
+  get hasWritten(): boolean {
+    return this.#pieces.length > 0
+  }
+
   /** From here on, the answer is replayed from its start. */
   restart(): void {
     this.#at = 0

@@ -1,7 +1,7 @@
-import { HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
-import { decidedCall } from '../view/watched-thread.ts'
+import { decidedCall, isRejected } from '../view/watched-thread.ts'
 import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
 import { contentsOf, decisionsIn, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
 import { ChatPage } from './chat-page.ts'
@@ -30,6 +30,8 @@ export class HeedChatTransport {
   readonly #resourceId: string | undefined
   /** The threads with open streams or followers, by id. */
   readonly #pages = new Map<string, ChatPage>()
+  /** Messages that could not be sent, by id, with the reason. `regenerate()` of the chat sends them again. */
+  readonly #unsent = new Map<string, string>()
   /** A stream after a reconnect begins with the start of the run. */
   readonly resumeStreamIsReplay = true
 
@@ -40,7 +42,7 @@ export class HeedChatTransport {
 
   async sendMessages({ trigger, chatId, messages, abortSignal, body }: SendOptions): Promise<ReadableStream<UIChunk>> {
     const last = messages.at(-1)
-    if (trigger === 'regenerate-message') {
+    if (trigger === 'regenerate-message' && !(last && this.#unsent.has(last.id))) {
       throw new HeedError('unsupported_option', 'The answers of a thread can not be regenerated. Send the message again.')
     }
     if (!last) throw new HeedError('invalid_argument', 'There is no message to send.')
@@ -80,10 +82,16 @@ export class HeedChatTransport {
   }
 
   async #send(page: ChatPage, message: ChatMessage, queued: boolean, abortSignal: AbortSignal | undefined): Promise<AnswerStream> {
-    const answer = await this.#open(page, { from: message.id }, abortSignal)
+    const { id } = message
+    this.#unsent.delete(id)
+    const unlessSent = (error: unknown) => {
+      if (!isRejected(error) && !abortSignal?.aborted) this.#unsent.set(id, describe(error))
+      throw error
+    }
+    const answer = await this.#open(page, { from: id }, abortSignal).catch(unlessSent)
     await closeOnError(answer, async () => {
-      const sent = { message: { id: message.id, contents: contentsOf(message) }, ...page.scope }
-      const { duplicate = false } = await (queued ? this.#agent.queueMessage(sent) : this.#agent.sendMessage(sent))
+      const sent = { message: { id, contents: contentsOf(message) }, ...page.scope }
+      const { duplicate = false } = await (queued ? this.#agent.queueMessage(sent) : this.#agent.sendMessage(sent)).catch(unlessSent)
       page.onAccepted(answer, { isDuplicate: duplicate })
     })
     return answer
@@ -147,7 +155,7 @@ export class HeedChatTransport {
     let page = this.#pages.get(threadId)
     if (!page) {
       const scope = { threadId, ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }) }
-      this.#pages.set(threadId, (page = new ChatPage(this.#agent, scope, () => this.#pages.delete(threadId))))
+      this.#pages.set(threadId, (page = new ChatPage(this.#agent, scope, this.#unsent, () => this.#pages.delete(threadId))))
     }
     return page
   }

@@ -13,9 +13,13 @@ export interface UseThreadOptions {
 }
 
 export interface Thread extends WatchedState {
-  /** Shows the message at once; resolves when it is stored. */
+  /** Shows the message at once; resolves when it is stored. One that could not be sent stays, with `metadata.sendError`. */
   send: WatchedThread['send']
   queue: WatchedThread['queue']
+  /** Sends a message again that could not be sent. */
+  retry: WatchedThread['retry']
+  /** Removes a message that could not be sent. */
+  discard: WatchedThread['discard']
   cancelQueued: WatchedThread['cancelQueued']
   reorderQueued: WatchedThread['reorderQueued']
   approve: WatchedThread['approve']
@@ -54,6 +58,8 @@ function actionsOf(watched: WatchedThread): Omit<Thread, keyof WatchedState> {
   return {
     send: (...args) => watched.send(...args),
     queue: (...args) => watched.queue(...args),
+    retry: (...args) => watched.retry(...args),
+    discard: (...args) => watched.discard(...args),
     cancelQueued: (...args) => watched.cancelQueued(...args),
     reorderQueued: (...args) => watched.reorderQueued(...args),
     approve: (...args) => watched.approve(...args),

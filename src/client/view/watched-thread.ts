@@ -1,9 +1,9 @@
-import { describe, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { isURLText, readFileData } from '../../message/file-data.ts'
 import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
 import type { Chunk } from '../../message/chunk.ts'
-import type { MessageInput, SignalContents } from '../../signals/signal.ts'
+import type { MessageInput, MessageInputObject, SignalContents } from '../../signals/signal.ts'
 import type { AgentClient, DecidedCall, QueuedOverWire, SendTarget } from '../agent.ts'
 import type { MemoryClient } from '../memory.ts'
 import { randomKey, type ThreadScope } from '../connection.ts'
@@ -16,19 +16,28 @@ export interface WatchedState extends ThreadView {
   connection: 'connecting' | 'live' | 'lost'
   /** Why the server rejects the subscription. It is attempted again from time to time, and after a send. */
   connectionError: string | null
-  /** The pending signals. */
+  /** The pending signals, by `kind`: those that enter the active run (`enter`), then the queue (`turn`). None of them is in `messages`. */
   queued: readonly QueuedOverWire[]
   /** Numbers of notifications: not yet delivered, and not yet seen. Null until the server sends them, which older servers don't. */
   inbox: { pending: number; unread: number } | null
-  /** Why the last send was rejected. */
+  /** Why the last send failed, until the next one, or until that message is sent after all. */
   sendError: string | null
 }
 
+type SendChoice = Pick<SendTarget, 'ifActive' | 'ifIdle'>
+
 /** A message that was sent by this client and has no echo yet. */
 interface SentMessage {
+  readonly id: string
+  readonly input: MessageInputObject
+  /** Where it goes: into the queue, or to the thread with these options. */
+  readonly to: 'queue' | SendChoice
+  /** As it is shown. A queued message is only shown if it could not be sent. */
   message: UIMessage
   /** The server has stored it. */
   isAccepted: boolean
+  /** It could not be sent, and can be sent again. */
+  hasFailed: boolean
 }
 
 /** Chunks after which the queue may have changed. */
@@ -45,6 +54,8 @@ export class WatchedThread {
   #state: WatchedState = { ...emptyView, connection: 'connecting', connectionError: null, queued: [], inbox: null, sendError: null }
   readonly #sent = new Map<string, SentMessage>()
   readonly #older = new OlderMessages()
+  /** The pending signals, as they were read last. */
+  #queued: readonly QueuedOverWire[] = []
   /** The number of requests for the queue: only the response of the last one is used. */
   #queueReads = 0
   #stop: (() => void) | undefined
@@ -80,28 +91,76 @@ export class WatchedThread {
     }
   }
 
-  /** Shows the message at once; removes it, with the reason in `sendError`, if it is rejected. */
-  async send(message: MessageInput, options: Pick<SendTarget, 'ifActive' | 'ifIdle'> = {}): Promise<void> {
+  /**
+   * Shows the message at once. If it is rejected, removes it; if the server can't be reached, keeps it with the reason in
+   * `metadata.sendError`, for `retry` or `discard`. The reason is also in `sendError`, so that the promise need not be handled.
+   */
+  send(message: MessageInput, options: SendChoice = {}): Promise<void> {
+    return handled(this.#deliver(this.#add(message, options)))
+  }
+
+  /** The message starts a run of its own, after the active one. A failure is handled as that of `send`. */
+  queue(message: MessageInput): Promise<void> {
+    return handled(this.#deliver(this.#add(message, 'queue')))
+  }
+
+  /** Sends a message again that could not be sent. The server recognises one that it has already. */
+  retry(id: string): Promise<void> {
+    return handled(this.#deliver(this.#failed(id)))
+  }
+
+  /** Removes a message that could not be sent. */
+  discard(id: string): void {
+    this.#sent.delete(this.#failed(id).id)
+    this.#show({ sendError: null })
+  }
+
+  #add(message: MessageInput, to: SentMessage['to']): SentMessage {
     const { id = randomKey(), ...rest } = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
-    const sent: SentMessage = { message: optimisticMessage(id, message), isAccepted: false }
+    const shown = optimisticMessage(id, message)
+    const sent: SentMessage = { id, input: { ...rest, id }, to, message: shown, isAccepted: false, hasFailed: false }
     this.#sent.set(id, sent)
+    return sent
+  }
+
+  #failed(id: string): SentMessage {
+    const sent = this.#sent.get(id)
+    if (sent?.hasFailed) return sent
+    throw new HeedError('message_not_found', `There is no message '${id}' that could not be sent.`, { details: { id } })
+  }
+
+  async #deliver(sent: SentMessage): Promise<void> {
+    const { id, input, to, message } = sent
+    sent.hasFailed = false
+    sent.message = { ...message, metadata: { optimistic: true } }
     this.#show({ sendError: null })
     try {
-      await this.agent.sendMessage({ message: { ...rest, id }, ...this.#scope, ...options })
+      if (to === 'queue') await this.agent.queueMessage({ message: input, ...this.#scope })
+      else await this.agent.sendMessage({ message: input, ...this.#scope, ...to })
     } catch (error) {
-      if (this.#sent.get(id) === sent) this.#sent.delete(id)
-      this.#show({ sendError: describe(error) })
+      // The response was lost, and the thread has the message.
+      if (this.#feed.view.messages.some((known) => known.id === id)) return
+      this.#fail(sent, error)
       throw error
     }
     sent.isAccepted = true
     this.#feed.reconnect()
-    if (options.ifActive?.behavior === 'discard' || options.ifIdle?.behavior === 'discard') await this.#removeUndeliverable([])
+    if (to === 'queue') {
+      if (this.#sent.get(id) === sent) this.#sent.delete(id)
+      await this.#readQueue()
+    } else if (to.ifActive?.behavior === 'discard' || to.ifIdle?.behavior === 'discard') await this.#removeUndeliverable([])
   }
 
-  /** The message starts a run of its own, after the active one. */
-  async queue(message: MessageInput): Promise<void> {
-    await this.agent.queueMessage({ message, ...this.#scope })
-    await this.#readQueue()
+  #fail(sent: SentMessage, error: unknown): void {
+    const sendError = describe(error)
+    // The same id may have been sent again meanwhile.
+    const isShown = this.#sent.get(sent.id) === sent
+    if (isShown && isRejected(error)) this.#sent.delete(sent.id)
+    else if (isShown) {
+      sent.hasFailed = true
+      sent.message = { ...sent.message, metadata: { optimistic: true, sendError } }
+    }
+    this.#show({ sendError })
   }
 
   async cancelQueued(signalIds: string[]): Promise<void> {
@@ -209,13 +268,34 @@ export class WatchedThread {
   #show(change: Partial<WatchedState>): void {
     const { view } = this.#feed
     const known = new Set(view.messages.map(({ id }) => id))
-    for (const id of this.#sent.keys()) if (known.has(id)) this.#sent.delete(id)
+    let { sendError = this.#state.sendError } = change
+    for (const [id, { hasFailed }] of this.#sent) {
+      if (!known.has(id)) continue
+      this.#sent.delete(id)
+      // Its response was lost: the thread has it.
+      if (hasFailed) sendError = null
+    }
+    this.#queued = change.queued ?? this.#queued
+    const queued = this.#queued.some(({ id }) => known.has(id)) ? this.#queued.filter(({ id }) => !known.has(id)) : this.#queued
+    const pending = new Set(queued.map(({ id }) => id))
+    const sent = [...this.#sent.values()].filter(({ id, to, hasFailed }) => !pending.has(id) && (to !== 'queue' || hasFailed))
     const older = this.#older.messages
-    const sent = Array.from(this.#sent.values(), ({ message }) => message)
-    const messages = older.length === 0 && sent.length === 0 ? view.messages : [...older, ...view.messages, ...sent]
-    this.#state = { ...this.#state, ...view, ...change, messages, hasOlder: this.#older.hasMore(view) }
+    const shown = sent.map(({ message }) => message)
+    const messages = older.length === 0 && shown.length === 0 ? view.messages : [...older, ...view.messages, ...shown]
+    this.#state = { ...this.#state, ...view, ...change, queued, sendError, messages, hasOlder: this.#older.hasMore(view) }
     for (const listener of this.#listeners) listener()
   }
+}
+
+/** A promise whose rejection need not be handled: the state shows the failure. */
+function handled(work: Promise<void>): Promise<void> {
+  work.catch(() => {})
+  return work
+}
+
+/** The server will not accept this input. Without a response, or with one about the caller or the load, it may be sent again. */
+export function isRejected(error: unknown): boolean {
+  return isHeedError(error) && !error.retryable && error.code !== 'unreachable' && error.code !== 'unauthorized'
 }
 
 /** How a decision names its request: as it is shown. Older servers know calls only. */

@@ -8,6 +8,8 @@ import { cancelledCall } from './outcomes.ts'
 /** A pending signal. */
 export interface QueuedSignal {
   id: string
+  /** `enter`: it enters the active run at its next boundary. `turn`: it starts a run of its own after that. */
+  kind: 'enter' | 'turn'
   agentId: string
   /** The run that it will start or enter. */
   runId?: string
@@ -44,10 +46,11 @@ export async function reorderQueued(runtime: ThreadRuntime, scope: Scope, ids: r
   return unlessMissing(runtime.store.reorderSignals(scope, ids), [])
 }
 
-function toQueuedSignal({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSignal {
+function toQueuedSignal({ id, kind, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSignal {
   const [row] = rows
   return {
     id,
+    kind,
     agentId,
     ...(runId === undefined ? {} : { runId }),
     acceptedAt: new Date(acceptedAt),

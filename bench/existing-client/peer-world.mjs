@@ -6,12 +6,15 @@ import { MastraServer } from '@mastra/hono'
 import { LibSQLStore } from '@mastra/libsql'
 import { Memory } from '@mastra/memory'
 import { Hono } from 'hono'
+import { z } from 'zod'
 import { paySchema } from './script.mjs'
 
 /** The server that the client was made for, with the same agent. */
 export async function world(model) {
   const pay = createTool({ id: 'pay', description: 'Pays', requireApproval: true, inputSchema: paySchema, execute: async ({ to }) => `paid ${to}` })
-  const agent = new Agent({ id: 'guide', name: 'guide', instructions: '', model, tools: { pay }, memory: new Memory({ options: { workingMemory: { enabled: true, scope: 'thread' } } }) })
+  const execute = async (_input, { agent: { resumeData, suspend } }) => (resumeData === undefined ? suspend({ question: 'Which?' }) : `noted ${JSON.stringify(resumeData)}`)
+  const ask = createTool({ id: 'ask', description: 'Asks', inputSchema: z.object({}), suspendSchema: z.object({ question: z.string() }), resumeSchema: z.object({ color: z.string() }), execute })
+  const agent = new Agent({ id: 'guide', name: 'guide', instructions: '', model, tools: { pay, ask }, memory: new Memory({ options: { workingMemory: { enabled: true, scope: 'thread' } } }) })
   const mastra = new Mastra({ agents: { guide: agent }, storage: new LibSQLStore({ id: 'checks', url: ':memory:' }), logger: false })
   const app = new Hono()
   await new MastraServer({ app, mastra }).init()

@@ -15,6 +15,7 @@ const { world: open } = await import(`./${against}-world.mjs`)
 
 const resourceId = 'user-1'
 const paying = { toolCalls: [{ toolName: 'pay', input: { to: 'Ada' } }] }
+const asking = { toolCalls: [{ toolName: 'ask', input: {} }] }
 const asksClient = { toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } }] }
 
 /** Each check has an agent of its own: what its model says is the first argument. */
@@ -152,6 +153,28 @@ const checks = {
       const call = chunks.find(({ type }) => type === 'tool-call-approval')
       assert.equal((await remote[decide]({ runId: call.runId, toolCallId: call.payload.toolCallId })).text, said)
     }
+  }),
+  'approve, decline and resume without a thread': () => world([paying, 'Paid.', paying, 'Not paid.', asking, 'Noted.'], async ({ remote }) => {
+    const waiting = async () => (await read(await remote.stream('Go.'))).find(({ type }) => type === 'tool-call-approval' || type === 'tool-call-suspended')
+    const approved = await waiting()
+    assert.equal(text(await read(await remote.approveToolCall({ runId: approved.runId, toolCallId: approved.payload.toolCallId }))), 'Paid.')
+    const declined = await waiting()
+    assert.equal((await remote.declineToolCallGenerate({ runId: declined.runId, toolCallId: declined.payload.toolCallId })).text, 'Not paid.')
+    const asked = await waiting()
+    assert.equal(text(await read(await remote.resumeStream({ color: 'blue' }, { runId: asked.runId, toolCallId: asked.payload.toolCallId }))), 'Noted.')
+  }),
+  'generate that waits: suspendPayload': () => world([paying], async ({ remote }) => {
+    const { finishReason, suspendPayload } = await remote.generate('Pay.', { memory: { thread: 't', resource: resourceId } })
+    assert.deepEqual([finishReason, suspendPayload.toolName, suspendPayload.args], ['suspended', 'pay', { to: 'Ada' }])
+  }),
+  'stream with structuredOutput: object and object-result': () => world(['{"city":"Bern"}'], async ({ remote }) => {
+    const chunks = await read(await remote.stream('Where?', { structuredOutput: { schema: z.object({ city: z.string() }) } }))
+    assert.deepEqual(chunks.find(({ type }) => type === 'object-result').object, { city: 'Bern' })
+    assert.equal(typeof chunks.find(({ type }) => type === 'object').object, 'object')
+  }),
+  'runId of generate and stream': () => world(['One.', 'Two.'], async ({ remote }) => {
+    assert.equal((await remote.generate('Hi', { runId: 'mine-1' })).runId, 'mine-1')
+    assert.equal((await read(await remote.stream('Hi', { runId: 'mine-2', memory: { thread: 't', resource: resourceId } })))[0].runId, 'mine-2')
   }),
   'observe': () => world([paying, 'Paid.'], async ({ remote }) => {
     const subscription = await remote.subscribeToThread(scope('t'))

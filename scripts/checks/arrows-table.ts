@@ -113,7 +113,8 @@ export const arrows: ArrowTable = {
   // `InMemoryStore` is the SQL store, so importing `heed` loads that store's code; `node:sqlite` is loaded when a store is first opened.
   'index.ts': [...core, 'store/sqlite/in-memory.ts', 'lazy store/sqlite/**'],
   'testing/**': [...core, 'store/conformance/**', 'bus/conformance/**'],
-  'http/**': [...core, 'index.ts'],
+  // The route for the AI SDK's own transport answers with the client's transport, which is loaded when the route is first used.
+  'http/**': [...core, 'index.ts', 'lazy client/**'],
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
     'message/**', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/**',

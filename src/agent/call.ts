@@ -11,11 +11,15 @@ import { Run } from '../run/loop/run.ts'
 import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import { ChunkLog } from '../run/output/chunk-log.ts'
 import type { RunResult } from '../run/output/run-result.ts'
-import type { ToolCall, ToolResult } from '../run/step/step-result.ts'
+import type { ToolCall, ToolResult, WaitingCall } from '../run/step/step-result.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
+import { checkDecision, findUndecided } from '../store/contract/decisions.ts'
+import type { SuspendedCall } from '../store/contract/threads.ts'
 import { decide } from '../thread/control/resume.ts'
+import { continuationOf } from '../thread/runtime/run-rows.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { callOnThread, enqueueTurn } from '../thread/send/turns.ts'
+import type { LocalCall } from '../thread/send/waiters.ts'
 import { prepareInTrace, runInTrace, traceRun } from '../tracing/run-trace.ts'
 import { activeContext } from '../tracing/telemetry.ts'
 import type { Askable } from './askable.ts'
@@ -40,12 +44,14 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const site = here.site()
   if (memory?.options?.save === false) {
     const history = await readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
-    const unsaved = { runId, rows, history, options: { ...options, memory: undefined }, emit }
+    const unsaved = { runId, rows: [...history, ...rows], inputCount: rows.length, options: { ...options, memory: undefined }, emit }
     return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)
   }
   const thread = target && (await agent.describeThread(target.thread, options))
   const call = { runId, rows, given, options: memory ? { ...options, memory } : options, emit }
-  const { result } = target ? await callOnThread(site.threads, here, { ...target, ...call, thread }) : await ephemeral(agent, site, call)
+  const { result } = target
+    ? await callOnThread(site.threads, here, { ...target, ...call, thread })
+    : await ephemeral(agent, site, { ...call, inputCount: rows.length })
   return streamOf(runId, log, result)
 }
 
@@ -62,20 +68,64 @@ export interface RunDecision {
   resumeData?: JSONValue
 }
 
+type RunFollower = Pick<LocalCall, 'emit' | 'resolve' | 'reject'>
+
 /** Decides a suspended call and streams the run from there. */
 export async function continueSuspended(agent: Askable, decision: RunDecision): Promise<AnyStream> {
-  const runtime = agent.threads()
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
   promise.catch(() => {})
-  const unfollow = runtime.waiters.follow(decision.runId, { from: activeContext(), emit: (chunk) => log.push(chunk), resolve, reject })
+  const follower = { emit: (chunk: Chunk) => log.push(chunk), resolve, reject }
+  if (agent.site().ephemeralRuns.suspended(decision.runId)?.agentId === agent.id) await decideEphemeral(agent, decision, follower)
+  else await decideOnThread(agent, decision, follower)
+  return streamOf(decision.runId, log, promise)
+}
+
+async function decideOnThread(agent: Askable, decision: RunDecision, follower: RunFollower): Promise<void> {
+  const runtime = agent.threads()
+  const unfollow = runtime.waiters.follow(decision.runId, { from: activeContext(), ...follower })
   try {
     await decide(runtime, agent, decision)
   } catch (error) {
     unfollow()
     throw (await isUnknownRun(runtime, decision.runId, error)) ? notStored(decision.runId) : error
   }
-  return streamOf(decision.runId, log, promise)
+}
+
+/** Decides a call of a run without a thread, which this process keeps. The run continues when no other call is undecided. */
+async function decideEphemeral(agent: Askable, decision: RunDecision, follower: RunFollower): Promise<void> {
+  const site = agent.site()
+  const { runId } = decision
+  const suspended = site.ephemeralRuns.suspended(runId)
+  const call = suspended && findUndecided(suspended.calls, decision, `run ${runId}`)
+  if (!suspended || !call || decision.resourceId !== undefined) throw notWaiting(decision)
+  checkDecision(call, decision)
+  const { approved, reason, resumeData } = decision
+  call.decision = { approved, reason, resumeData }
+  suspended.followers.push(follower)
+  if (!suspended.calls.every((other) => other.decision)) return
+  site.ephemeralRuns.resume(runId)
+  const { options, step, calls, followers } = suspended
+  const emit = (chunk: Chunk) => {
+    for (const one of followers) one.emit(chunk)
+  }
+  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls } }
+  const running = ephemeral(agent, site, continued).then(({ result }) => result)
+  running.then(
+    (result) => {
+      for (const one of followers) one.resolve(result)
+    },
+    (error: unknown) => {
+      for (const one of followers) one.reject(error)
+    },
+  )
+}
+
+function notWaiting({ runId, approvalId, toolCallId }: RunDecision): HeedError {
+  const which = approvalId ?? toolCallId
+  const call = which === undefined ? 'No call' : `No call ${which}`
+  const message = `${call} of run '${runId}' waits for a decision. It may have been decided already.`
+  return new HeedError('run_not_suspended', message, { details: { runId } })
 }
 
 async function isUnknownRun(runtime: ThreadRuntime, runId: string, error: unknown): Promise<boolean> {
@@ -84,32 +134,60 @@ async function isUnknownRun(runtime: ThreadRuntime, runId: string, error: unknow
 
 function notStored(runId: string): HeedError {
   const why =
-    "A run without a thread ends when it suspends and cannot be resumed: call it with memory: { thread: 'chat-1', resource: 'user-7' }."
+    'A run without a thread is kept by the process that runs it, until it is decided or the process ends. To keep it longer, call it with '
+    + "memory: { thread: 'chat-1', resource: 'user-7' }."
   return new HeedError('run_not_suspended', `No run '${runId}' is stored here. ${why}`, { details: { runId } })
 }
 
-async function ephemeral(
-  agent: Askable,
-  site: Site,
-  call: { runId: string; rows: MessageRow[]; history?: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
-): Promise<{ result: Promise<RunResult> }> {
-  const { runId, rows, history = [], options, emit } = call
+interface EphemeralCall {
+  runId: string
+  /** History and input, or all rows of a run that continues. */
+  rows: MessageRow[]
+  /** How many of the last rows are new input. */
+  inputCount: number
+  options: AgentExecutionOptions
+  /** The step in which the run was suspended, with its decided calls. */
+  continues?: { step: number; calls: readonly SuspendedCall[] }
+  emit(chunk: Chunk): void
+}
+
+async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promise<{ result: Promise<RunResult> }> {
+  const { runId, rows, inputCount, options, continues, emit } = call
+  if (site.ephemeralRuns.suspended(runId)) throw suspendedAlready(runId)
   const ephemeralRun = site.ephemeralRuns.begin()
   try {
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
-    const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
+    const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
-    const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing))
+    const onSuspend = (step: number, waiting: readonly WaitingCall[]) => {
+      const { abortSignal: _, ...kept } = options
+      const before = continues?.step === step ? continues.calls : []
+      const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(hasAsked(before, one) ? { again: true } : {}) }))
+      site.ephemeralRuns.suspend(runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, followers: [] })
+    }
+    const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing, onSuspend))
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))
     const over = () => {
       for (const end of unlink) end()
       ephemeralRun.end()
     }
-    return { result: runInTrace(trace, () => runLoop(run)).finally(over) }
+    const continuation = continues && continuationOf({ runId, suspended: [...continues.calls], started: [] }, rows, () => true)
+    return { result: runInTrace(trace, () => runLoop(run, continuation)).finally(over) }
   } catch (error) {
     ephemeralRun.end()
     throw error
   }
+}
+
+/** The call has asked before: its `toolCallId` does not name the new request. */
+function hasAsked(calls: readonly SuspendedCall[], { toolCallId }: WaitingCall): boolean {
+  return calls.some((call) => call.toolCallId === toolCallId)
+}
+
+function suspendedAlready(runId: string): HeedError {
+  return new HeedError('invalid_argument', `The run '${runId}' waits for a decision. Leave runId out, or choose a unique one.`, {
+    details: { field: 'runId' },
+  })
 }
 
 /** Aborts the run when the signal aborts. Returns the function that removes the listener. */
@@ -189,11 +267,13 @@ export class EphemeralHost implements RunHost {
   readonly lanes = []
   readonly #emit: (chunk: Chunk) => void
   readonly #closing: AbortSignal
+  readonly #onSuspend: (step: number, calls: readonly WaitingCall[]) => void
 
   /** `closing` aborts when this Heed closes; the run then ends with its reason. */
-  constructor(emit: (chunk: Chunk) => void, closing: AbortSignal) {
+  constructor(emit: (chunk: Chunk) => void, closing: AbortSignal, onSuspend: (step: number, calls: readonly WaitingCall[]) => void) {
     this.#emit = emit
     this.#closing = closing
+    this.#onSuspend = onSuspend
   }
 
   emit(chunk: Chunk): void {
@@ -202,6 +282,7 @@ export class EphemeralHost implements RunHost {
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
     this.#closing.throwIfAborted()
+    if (commit.end?.status === 'suspended') this.#onSuspend(commit.step, commit.end.calls)
     return { entered: [], ended: commit.end !== undefined }
   }
 

@@ -6,6 +6,7 @@ import type { Processor } from '../processors/processor.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
+import { needsNoApproval } from '../run/tools/tool.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
 import { resolveMemoryOptions } from '../thread/send/stored-options.ts'
 import type { Askable } from './askable.ts'
@@ -20,8 +21,8 @@ import { resolveOptions, resolveProcessors, resolvePrompt, resolveToolSet } from
 export interface AgentDescription {
   /** The first model that it calls; undefined when it has none. */
   model: { provider: string; modelId: string; specificationVersion?: string } | undefined
-  /** As they are offered to a model. */
-  tools: Array<{ id: string; description?: string; inputSchema?: unknown }>
+  /** As they are offered to a model. `requireApproval`: always, or for some inputs. */
+  tools: Array<{ id: string; description?: string; inputSchema?: unknown; requireApproval?: boolean }>
 }
 
 export async function describeAgent(
@@ -30,11 +31,15 @@ export async function describeAgent(
   site: Site,
   requestContext: RequestContext,
 ): Promise<AgentDescription> {
-  const { definitions } = await resolveToolSet(config, { requestContext }, id, site)
-  const tools = definitions.map((definition) => ({
-    id: definition.name,
-    ...('inputSchema' in definition ? { description: definition.description ?? '', inputSchema: definition.inputSchema } : {}),
-  }))
+  const { definitions, tools: resolved } = await resolveToolSet(config, { requestContext }, id, site)
+  const tools = definitions.map((definition) => {
+    const own = resolved.get(definition.name)?.tool
+    return {
+      id: definition.name,
+      ...('inputSchema' in definition ? { description: definition.description ?? '', inputSchema: definition.inputSchema } : {}),
+      ...(own ? { requireApproval: !needsNoApproval(own) } : {}),
+    }
+  })
   return { model: await describeModel(config, requestContext), tools }
 }
 

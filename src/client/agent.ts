@@ -1,6 +1,6 @@
 import type { CallDecided, SuspendedRun } from '../agent/approvals.ts'
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
-import { isHeedError } from '../base/errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
@@ -60,10 +60,21 @@ export interface AgentDetails {
   id: string
   name: string
   description: string
-  /** By name; `inputSchema` is JSON. */
-  tools: Record<string, { id: string; description?: string; inputSchema?: string }>
+  /** As the agent is configured. Older servers don't send it. */
+  metadata?: Record<string, unknown>
+  /** By name. */
+  tools: Record<string, ToolDetails>
   provider: string
   modelId: string
+}
+
+/** The description of a tool. `inputSchema` is JSON. */
+export interface ToolDetails {
+  id: string
+  description?: string
+  inputSchema?: string
+  /** Always, or for some inputs. Older servers don't send it. */
+  requireApproval?: boolean
 }
 
 /** A run whose attempts ended after repeated failures. */
@@ -99,6 +110,10 @@ export class AgentClient {
     return this.#connection.json(this.#path)
   }
 
+  getTool(toolId: string): Promise<ToolDetails> {
+    return this.#connection.json(`${this.#path}/tools/${encodeURIComponent(toolId)}`)
+  }
+
   /** Its memory: threads, messages, working memory. */
   memory(scope: { resourceId?: string } = {}): MemoryClient {
     return new MemoryClient(this.#connection, { agentId: this.id, ...scope })
@@ -111,12 +126,26 @@ export class AgentClient {
 
   // Sending
 
-  sendMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
-    return this.#sendMessage('send-message', message, target)
+  /** Older servers have no route for messages and accept them as signals. */
+  async sendMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    try {
+      return await this.#send('send-message', { message }, target, idOf(message))
+    } catch (error) {
+      if (!isMissingRoute(error)) throw error
+      const input = isMessageObject(message) ? message : { contents: message }
+      return this.#send('signals', { signal: { type: 'user-message', ...input } }, target, idOf(message))
+    }
   }
 
-  queueMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
-    return this.#sendMessage('queue-message', message, target)
+  /** Rejected by older servers, which have no queue: as a signal, the message would enter the active run. */
+  async queueMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    try {
+      return await this.#send('queue-message', { message }, target, idOf(message))
+    } catch (error) {
+      if (!isMissingRoute(error)) throw error
+      const why = 'This server has no queue for messages. Use sendMessage(), which enters the active run, or update the server.'
+      throw new HeedError('unsupported_option', why, { cause: error, details: { route: 'queue-message' } })
+    }
   }
 
   sendSignal({ signal, ...target }: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
@@ -279,19 +308,6 @@ export class AgentClient {
     return this.#connection.json(this.#threadPath(threadId, `signals/${encodeURIComponent(signalId)}`), { query: { resourceId } })
   }
 
-  /** Older servers have no route for messages and accept them as signals. */
-  async #sendMessage(path: string, message: MessageInput, target: SendTarget): Promise<SendAnswer> {
-    const isObject = typeof message === 'object' && !Array.isArray(message)
-    const id = isObject ? message.id : undefined
-    try {
-      return await this.#send(path, { message }, target, id)
-    } catch (error) {
-      if (!isMissingRoute(error)) throw error
-      const input = isObject ? message : { contents: message }
-      return this.#send('signals', { signal: { type: 'user-message', ...input } }, target, id)
-    }
-  }
-
   #send(path: string, body: Record<string, unknown>, { wait, ...target }: SendTarget, id: string | undefined): Promise<SendAnswer> {
     return this.#connection.json(`${this.#path}/${path}`, { body: { ...body, ...target }, query: { wait }, ...retryPolicy(id) })
   }
@@ -304,6 +320,14 @@ export class AgentClient {
   #threadPath(threadId: string, rest: string): string {
     return `${this.#path}/threads/${encodeURIComponent(threadId)}/${rest}`
   }
+}
+
+function isMessageObject(message: MessageInput): message is Exclude<MessageInput, string | readonly unknown[]> {
+  return typeof message === 'object' && !Array.isArray(message)
+}
+
+function idOf(message: MessageInput): string | undefined {
+  return isMessageObject(message) ? message.id : undefined
 }
 
 /** Codes with which a server that has the route responds 404. */

@@ -54,7 +54,7 @@ export class HeedClient {
   }
 }
 
-export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget } from './agent.ts'
+export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ToolDetails } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './agent.ts'

@@ -7,6 +7,7 @@ import { Cors, type CorsOptions } from './auth/cors.ts'
 import type { Authenticate, Principal } from './auth/principal.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
 import { Metrics } from './routes/operations.ts'
+import { RunCallers } from './request/access.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
@@ -92,7 +93,11 @@ export class RequestHandler {
     this.#authenticator = new Authenticator(options.auth, heed)
     this.#limit = options.rateLimit ? new RateLimit(options.rateLimit, heed.clock) : undefined
     this.#cors = new Cors(options.cors)
-    this.#context = { heed, events: this.#events, gracePeriod: this.#gracePeriod, requestContext: options.requestContext }
+    const { requestContext } = options
+    this.#context = {
+      heed, events: this.#events, gracePeriod: this.#gracePeriod, runCallers: new RunCallers(), requestContext, prefix,
+      respondAs: (principal, request) => this.#respondAs(principal, new FetchHttpRequest(request)),
+    }
     const routes = allRoutes({ metrics: this.#metrics, openApi: () => openApi(routes, prefix) })
     for (const route of routes)
       this.#table.add(route.method, prefix + route.path, { route, reader: new RequestReader(route, maxBodyBytes) })
@@ -118,12 +123,17 @@ export class RequestHandler {
     this.#events.close()
   }
 
-  #dispatch(request: HttpRequest): Promise<HttpResponse> | HttpResponse {
+  /** A request that a route makes itself. It was authenticated with the request of the route, and counts as part of it. */
+  async #respondAs(principal: Principal, request: HttpRequest): Promise<Response> {
+    return toFetchResponse(await this.#dispatch(request, principal), request.method)
+  }
+
+  #dispatch(request: HttpRequest, principal?: Principal): Promise<HttpResponse> | HttpResponse {
     const { method, path } = request
     const match = this.#table.find(path)
     if (!match) return errorResponse(new HeedError('not_found', `There is no route ${path}.`), this.#heed.logger, { method, path })
     const target = match.targets.get(method === 'HEAD' ? 'GET' : method)
-    if (target) return this.#handle(target, match.params, request)
+    if (target) return this.#handle(target, match.params, request, principal)
     const methods = [...match.targets.keys()]
     const error = new HeedError('method_not_allowed', `The method is not allowed here. Use ${methods.join(' or ')}.`)
     const response = errorResponse(error, this.#heed.logger, { method: '', path })
@@ -131,11 +141,13 @@ export class RequestHandler {
     return response
   }
 
-  async #handle({ route, reader }: Target, params: Record<string, string>, request: HttpRequest): Promise<HttpResponse> {
+  async #handle(
+    { route, reader }: Target, params: Record<string, string>, request: HttpRequest, known?: Principal,
+  ): Promise<HttpResponse> {
     try {
-      const authenticated = route.anonymous ? anonymous : this.#authenticator.authenticate(request)
+      const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticator.authenticate(request))
       const principal = isPromise(authenticated) ? await authenticated : authenticated
-      if (!route.unlimited) this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'}` : `as ${principal.id}`)
+      if (!route.unlimited && !known) this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const call = new RequestCall(this.#context, request, principal, params, await reader.read(request))
       if (!call.hasStorage) await call.resolveStorage()
       const result = await withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))

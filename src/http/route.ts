@@ -1,7 +1,9 @@
 import type { Agent } from '../agent/agent.ts'
+import type { ClientOptions } from '../client/index.ts'
 import type { Heed } from '../heed/heed.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { Principal } from './auth/principal.ts'
+import type { RunCallers } from './request/access.ts'
 import type { HttpRequest } from './request/exchange.ts'
 import type { EventStreams, GracePeriod } from './sse/event-stream.ts'
 
@@ -51,10 +53,14 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   readonly idempotencyKey: string | undefined
   readonly events: EventStreams
   readonly gracePeriod: GracePeriod
+  /** Who began the runs without a thread. */
+  readonly runCallers: RunCallers
   readonly request: HttpRequest
+  /** The options of a client whose requests this server answers itself, as the same principal and with this context. */
+  readonly ownRequests: (requestContext?: Record<string, unknown>) => ClientOptions
   /**
-   * The context of a run that this request starts; `received` is the context in the request. Without a `requestContext` hook, it is that
-   * context, and no promise.
+   * The context of a run that this request starts; `received` is the context in the body, and defaults to that in the query. Without a
+   * `requestContext` hook, it is that context, and no promise.
    */
   context(received?: Record<string, unknown>): RequestContext | undefined | Promise<RequestContext>
 }

@@ -68,12 +68,10 @@ describe('input is taken', () => {
 })
 
 describe('a run without a thread that waits', () => {
-  it('can not be resumed, and says what to do', async () => {
+  it('can not be resumed by another process, and says what to do', async () => {
     const heed = new Heed({ storage: new InMemoryStore() })
-    const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 1 })
-    const agent = new Agent({ id: 'a', heed, model: scriptedModel([{ toolCalls: [{ toolName: 'pay' }] }]), tools: { pay } })
-    const { runId, suspended } = await agent.generate('Pay.')
-    expect(suspended).toHaveLength(1)
+    const agent = new Agent({ id: 'a', heed, model: scriptedModel([]) })
+    const runId = 'of-another-process'
     const refused = { code: 'run_not_suspended', message: expect.stringContaining('memory: { thread'), details: { runId } }
     expect(await rejection(agent.approveToolCall({ runId }))).toMatchObject(refused)
     expect(await rejection(agent.declineToolCall({ runId }))).toMatchObject(refused)

@@ -68,11 +68,12 @@ describe('who may ask', () => {
       for (const resourceId of ['user-1', 'user-2']) {
         const { status, text } = await tell(operation, { ...own, resourceId }, 'two')
         expect(text, where).not.toContain('Secret')
-        // Lists of one's own are empty, and what is watched is silent (see unseen.test.ts); everything else is refused.
+        // Lists of one's own are empty, nothing runs, and what is watched is silent (see unseen.test.ts); everything else is refused.
         const isWatched = operation.path.endsWith('/subscribe')
         const isMemory = operation.path.endsWith('/working-memory') && operation.method === 'get'
         if (isWatched || isMemory) expect(status, where).toBe(resourceId === 'user-1' ? 403 : 200)
-        else if (status < 400) expect([resourceId, operation.method, Object.values(JSON.parse(text) as object)[0]], where).toEqual(['user-2', 'get', []])
+        else if (status === 204) expect([resourceId, operation.path], where).toEqual(['user-2', '/api/agents/{agentId}/chat/{threadId}/stream'])
+        else if (status < 400) expect([resourceId, operation.method, Object.values(JSON.parse(text) as object)[0]], where).toEqual(['user-2', 'get', operation.path.endsWith('/active-run') ? null : []])
         if (resourceId === 'user-1' || !isRead(operation)) continue
         const other = await tell(operation, absent, 'two')
         expect([status, renamed(text, own)], where).toEqual([other.status, renamed(other.text, absent)])

@@ -9,6 +9,8 @@ import { served } from './serving.ts'
 const others = [
   'POST /agents/{agentId}/stream-until-idle', 'POST /agents/{agentId}/resume-stream-until-idle', 'GET /agents/{agentId}/threads/{threadId}/subscribe', 'POST /webhooks/{sourceId}', 'GET /openapi.json',
   'GET /memory/observational-memory',
+  // The AI SDK's own transport is their client.
+  'POST /agents/{agentId}/chat', 'GET /agents/{agentId}/chat/{threadId}/stream',
 ]
 
 it('[H1.5] the client has a call for everything that the server can be asked', async () => {

@@ -43,7 +43,7 @@ describe('an older server', () => {
     [501, '{"error":"Not yet","code":"not_implemented"}'],
     [405, 'Method Not Allowed'],
     [501, '{"error":"Not implemented"}'],
-  ])('[U1.5] that answers %i %s to the message routes is sent signals, each once', async (status, body) => {
+  ])('[U1.5] that answers %i %s to the message routes is sent signals, each once, and nothing is queued', async (status, body) => {
     const model = scriptedModel(({ index }) => `Answer ${index}.`)
     const { server } = await served({ guide: new Agent({ id: 'guide', model }) })
     const { url, asked } = await older(server.url, status, body)
@@ -52,12 +52,14 @@ describe('an older server', () => {
     await expect.poll(() => watched.getSnapshot().connection).toBe('live')
     await watched.send('One.')
     await expect.poll(() => textOf(watched)).toEqual(['user: One.', 'assistant: Answer 0.'])
-    await watched.queue('Two.')
-    await expect.poll(() => textOf(watched)).toEqual(['user: One.', 'assistant: Answer 0.', 'user: Two.', 'assistant: Answer 1.'])
     expect(watched.getSnapshot()).toMatchObject({ sendError: null, status: 'idle' })
+    // As a signal it would enter the active run.
+    await expect(watched.queue('Two.')).rejects.toMatchObject({ code: 'unsupported_option', message: expect.stringContaining('sendMessage()') })
+    expect(watched.getSnapshot()).toMatchObject({ sendError: expect.stringContaining('no queue'), status: 'idle' })
+    expect(textOf(watched)).toEqual(['user: One.', 'assistant: Answer 0.'])
     const sends = asked.filter((path) => /message|signals/.test(path)).map((path) => path.split('/').at(-1))
-    expect(sends).toEqual(['send-message', 'signals', 'queue-message', 'signals'])
-    expect(model.callCount).toBe(2)
+    expect(sends).toEqual(['send-message', 'signals', 'queue-message'])
+    expect(model.callCount).toBe(1)
   })
 
   it('[U1.5] a refusal of a server that has the routes is no reason to go another way', async () => {

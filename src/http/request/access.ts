@@ -84,6 +84,16 @@ export function threadIdOf({ params }: { params: Readonly<Record<string, string>
   return params.threadId ?? ''
 }
 
+/** The result of a read; `none` for a thread that does not exist yet, and for one of another resource, so that ids can't be probed. */
+export async function unlessMissing<Found, None>(reading: Promise<Found>, none: None): Promise<Found | None> {
+  try {
+    return await reading
+  } catch (error) {
+    if (isForbidden(error) || (isHeedError(error) && error.code === 'thread_not_found')) return none
+    throw error
+  }
+}
+
 /** True for the error about a thread of another resource. */
 export function isForbidden(error: unknown): boolean {
   return isHeedError(error) && error.code === 'thread_forbidden'
@@ -97,4 +107,28 @@ export async function findCallerRun(
   await runtime.open()
   const run = await runtime.store.findRun(runId)
   return run && run.agentId === agent.id && mayAccess(principal, run.resourceId) ? run : undefined
+}
+
+/** How many runs without a thread are known by their caller. */
+const maxCallers = 10_000
+
+/** Who began the runs without a thread: nothing of them is stored, and only their callers may decide about them. */
+export class RunCallers {
+  readonly #callers = new Map<string, string>()
+
+  add(runId: string, { id: principalId }: Principal): void {
+    if ((this.#callers.get(runId) ?? principalId) !== principalId) {
+      const message = `The run id '${runId}' is taken. Leave runId out, or choose a unique one.`
+      throw new HeedError('invalid_argument', message, { details: { field: 'runId' } })
+    }
+    this.#callers.set(runId, principalId)
+    const oldest = this.#callers.size > maxCallers ? this.#callers.keys().next().value : undefined
+    if (oldest !== undefined) this.#callers.delete(oldest)
+  }
+
+  /** Whether the principal began the run, or may access every resource. */
+  mayDecide(runId: string, principal: Principal): boolean {
+    const caller = this.#callers.get(runId)
+    return caller !== undefined && (caller === principal.id || principal.resources === '*')
+  }
 }

@@ -1,6 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { Agent } from '../../agent/agent.ts'
+import type { ClientOptions } from '../../client/index.ts'
 import { HeedError } from '../../base/errors.ts'
+import { isPlainObject } from '../../base/json.ts'
 import type { Heed } from '../../heed/heed.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import { describeIssues, jsonSchemaValidator } from '../../schema/compile.ts'
@@ -8,6 +10,7 @@ import type { Validation } from '../../schema/schema.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Call, JSONSchema, ObjectSchema, Route } from '../route.ts'
 import type { EventStreams, GracePeriod } from '../sse/event-stream.ts'
+import type { RunCallers } from './access.ts'
 import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'
 import { readIdempotencyKey } from './fields.ts'
 
@@ -141,8 +144,16 @@ export interface ServerContext {
   readonly heed: Heed
   readonly events: EventStreams
   readonly gracePeriod: GracePeriod
+  readonly runCallers: RunCallers
   readonly requestContext: ContextOf | undefined
+  /** The path below which the routes are mounted. */
+  readonly prefix: string
+  /** Answers a request of this process as a principal, without authentication. */
+  respondAs(principal: Principal, request: Request): Promise<Response>
 }
+
+/** Headers of a request that describe its body or its connection, or identify it. */
+const ownHeaders = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'idempotency-key']
 
 /** A request as its route receives it. */
 export class RequestCall implements Call {
@@ -184,11 +195,32 @@ export class RequestCall implements Call {
     return this.#server.gracePeriod
   }
 
+  get runCallers(): RunCallers {
+    return this.#server.runCallers
+  }
+
   get agent(): Agent {
     return this.#agent ?? this.#findAgent('')
   }
 
-  context(received?: Record<string, unknown>): RequestContext | undefined | Promise<RequestContext> {
+  readonly ownRequests = (requestContext?: Record<string, unknown>): ClientOptions => {
+    const { fetchRequest } = this.request
+    const headers = Object.fromEntries(fetchRequest.headers)
+    for (const name of ownHeaders) delete headers[name]
+    return {
+      baseUrl: new URL(fetchRequest.url).origin,
+      apiPrefix: this.#server.prefix,
+      headers,
+      retries: 0,
+      fetch: (input, init) => {
+        const url = new URL(String(input))
+        if (requestContext) url.searchParams.set('requestContext', Buffer.from(JSON.stringify(requestContext)).toString('base64'))
+        return this.#server.respondAs(this.principal, new Request(url, init))
+      },
+    }
+  }
+
+  context(received = contextInQuery(this.request.search)): RequestContext | undefined | Promise<RequestContext> {
     const hook = this.#server.requestContext
     if (hook) return this.#contextOf(hook, received ?? {})
     return received === undefined ? undefined : new RequestContext(received)
@@ -213,6 +245,21 @@ export class RequestCall implements Call {
     if (!agent) throw new HeedError('unknown_agent', `There is no agent '${name}'.`, { details: { agentId: name } })
     return agent
   }
+}
+
+/** The context in a query, which requests without a body have: JSON, in base64 as existing clients write it. */
+function contextInQuery(search: string): Record<string, unknown> | undefined {
+  const text = search.includes('requestContext=') ? new URLSearchParams(search).get('requestContext') : null
+  if (text === null) return undefined
+  let context: unknown
+  try {
+    context = JSON.parse(text.startsWith('{') ? text : Buffer.from(text, 'base64').toString('utf8'))
+  } catch {
+    context = undefined
+  }
+  if (isPlainObject(context)) return context
+  const message = 'The query parameter requestContext is not an object. Write it as JSON, in base64.'
+  throw new HeedError('invalid_argument', message, { details: { field: 'requestContext' } })
 }
 
 /** The context in a body: a field of its own, or part of the options of the run that a send may start. */

@@ -177,10 +177,10 @@ export const approvals: readonly Route[] = [
   }),
 ]
 
-/** Rejects a run of another resource or agent with the same error as a run that is not suspended. */
+/** Rejects a run of another resource or agent, or of another caller, with the same error as a run that is not suspended. */
 async function checkRun(call: Call<Decision, unknown>): Promise<void> {
   const { runId } = call.body
-  if (await findCallerRun(call, runId)) return
+  if (call.runCallers.mayDecide(runId, call.principal) || (await findCallerRun(call, runId))) return
   throw new HeedError('run_not_suspended', `No run '${runId}' is suspended.`, { details: { runId } })
 }
 
@@ -189,7 +189,8 @@ async function checkThread({ agent }: Pick<Call, 'agent'>, scope: { threadId: st
   const runtime = agent.threads()
   await runtime.open()
   const thread = await runtime.store.getThread(scope)
-  if (thread?.status !== 'suspended' || thread.agentId === agent.id) return
+  // Not as a missing thread: clients interpret 404 as a server without the route.
+  if (thread && (thread.status !== 'suspended' || thread.agentId === agent.id)) return
   const { threadId } = scope
   throw new HeedError('run_not_suspended', `No run of this agent is suspended on thread '${threadId}'.`, { details: { threadId } })
 }

@@ -1,16 +1,20 @@
+import { newId } from '../../base/ids.ts'
 import type { AgentInput } from '../../message/read/input.ts'
+import { toUIMessages } from '../../message/ui/to-ui.ts'
 import { promptOf } from '../../prompt/from-rows.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
+import type { WaitingCall } from '../../run/step/step-result.ts'
 import { requireResource } from '../auth/principal.ts'
-import { readRunOptions } from '../request/fields.ts'
+import { omitUndefined, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { fullOutput } from '../schema/response-schemas.ts'
-import { anything, id, object, runOptions } from '../schema/schemas.ts'
+import { anything, flag, id, object, record, runOptions } from '../schema/schemas.ts'
 
 interface GenerateBody extends Record<string, unknown> {
   messages: AgentInput
-  memory?: { thread?: string | { id: string }; resource?: string }
+  memory?: { thread?: string | { id: string }; resource?: string; options?: MemoryOptions }
+  runId?: string
   threadId?: string
   resourceId?: string
 }
@@ -18,8 +22,10 @@ interface GenerateBody extends Record<string, unknown> {
 type GenerateCall = Call<GenerateBody, unknown>
 
 const thread = { anyOf: [id, object({ id, title: { type: 'string' }, metadata: { type: 'object' } }, ['id'])] }
-const memory = object({ thread, resource: id })
-const body = object({ ...runOptions, messages: anything, memory, threadId: id, resourceId: id }, ['messages'])
+const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }
+const memoryOptions = object({ lastMessages, semanticRecall: { anyOf: [flag, record] }, readOnly: flag, save: flag })
+const memory = object({ thread, resource: id, options: memoryOptions })
+const body = object({ ...runOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'])
 
 export const generate: readonly Route[] = [
   route<GenerateBody>({
@@ -30,7 +36,7 @@ export const generate: readonly Route[] = [
     responseSchema: fullOutput,
     body,
     async handle(call) {
-      const options = abortedByCaller(call, await optionsOf(call))
+      const options = ofCaller(call, await optionsOf(call))
       return fullOutputResponse(await call.agent.generate(newMessages(call.body.messages, options), options))
     },
   }),
@@ -42,7 +48,7 @@ export const generate: readonly Route[] = [
       response: 'events',
       body,
       async handle(call) {
-        const options = abortedByCaller(call, await optionsOf(call))
+        const options = ofCaller(call, await optionsOf(call))
         const stream = await call.agent.stream(newMessages(call.body.messages, options), options)
         return call.events.respond(stream.fullStream, { ids: false })
       },
@@ -59,18 +65,28 @@ export const generate: readonly Route[] = [
   }),
 ]
 
-/** Aborts the run when its caller disconnects, unless it is on a thread: there it has other readers. */
-function abortedByCaller({ request }: GenerateCall, options: AgentExecutionOptions): AgentExecutionOptions {
-  return options.memory ? options : { ...options, abortSignal: request.signal }
+/** A run without a thread is aborted when its caller disconnects, and its caller may decide about its calls. A thread has other readers. */
+function ofCaller({ request, runCallers, principal }: GenerateCall, options: AgentExecutionOptions): AgentExecutionOptions {
+  if (options.memory && options.memory.options?.save !== false) return options
+  const { runId = newId() } = options
+  runCallers.add(runId, principal)
+  return { ...options, runId, abortSignal: request.signal }
 }
 
 async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   const { body, principal } = call
-  const { memory, threadId, resourceId } = body
+  const { memory, threadId, resourceId, runId } = body
+  const options = { ...(await readRunOptions(call, body)), ...omitUndefined({ runId }) }
   const thread = memory?.thread ?? threadId
-  if (thread === undefined) return readRunOptions(call, body)
+  if (thread === undefined) return options
   const resource = requireResource(principal, memory?.resource ?? resourceId, 'memory.resource')
-  return { ...(await readRunOptions(call, body)), memory: { thread, resource } }
+  return { ...options, memory: { thread, resource, ...(memory?.options ? { options: pickMemoryOptions(memory.options) } : {}) } }
+}
+
+/** The options of memory that a caller may choose. Others, which existing clients send, are ignored. */
+function pickMemoryOptions(given: MemoryOptions): MemoryOptions {
+  const { lastMessages, semanticRecall, readOnly, save } = given
+  return omitUndefined({ lastMessages, semanticRecall, readOnly, save })
 }
 
 /** Existing clients that ran a tool repeat the assistant's message before the tool's result. A thread already has that message. */
@@ -88,11 +104,20 @@ function newMessages(messages: AgentInput, { memory }: AgentExecutionOptions): A
  * be sent back before a tool's result.
  */
 export function fullOutputResponse(result: RunResult<object, object>): Record<string, unknown> {
-  const { runId, toolCalls, toolResults, messages } = result
+  const { runId, toolCalls, toolResults, messages, steps, suspended: [waiting] } = result
   return {
     ...result,
+    ...(waiting ? { suspendPayload: suspendPayloadOf(waiting) } : {}),
     toolCalls: toolCalls.map((call) => ({ type: 'tool-call', runId, from: 'AGENT', payload: call, ...call })),
     toolResults: toolResults.map((toolResult) => ({ type: 'tool-result', runId, from: 'AGENT', payload: toolResult, ...toolResult })),
-    response: { messages: promptOf(messages) },
+    response: {
+      messages: promptOf(messages), dbMessages: messages, uiMessages: toUIMessages(messages),
+      ...omitUndefined({ modelId: steps.at(-1)?.modelId }),
+    },
   }
+}
+
+/** The first call that waits, with the fields of its chunk: existing clients read its id there. */
+function suspendPayloadOf({ toolCallId, toolName, args, kind, payload = null, request }: WaitingCall): Record<string, unknown> {
+  return { toolCallId, toolName, args, ...(kind === 'suspend' ? { suspendPayload: payload } : {}), ...(request ? { request } : {}) }
 }

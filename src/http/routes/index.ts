@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
+import { chat } from './chat.ts'
 import { generate } from './generate.ts'
 import { memory } from './memory.ts'
 import { messages } from './messages.ts'
@@ -26,6 +27,7 @@ export function allRoutes(sources: Operations): Route[] {
     ...approvals,
     ...runs,
     ...generate,
+    ...chat,
     ...threads,
     ...messages,
     ...memory,

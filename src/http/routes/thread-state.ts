@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { existingScope, scopeOf, threadIdOf } from '../request/access.ts'
+import { existingScope, scopeOf, threadIdOf, unlessMissing } from '../request/access.ts'
 import { route, type Route } from '../route.ts'
 import { closed, id, ids, limit, object } from '../schema/schemas.ts'
 
@@ -16,7 +16,10 @@ const body = closed({ resourceId: id, signalIds: ids }, ['signalIds'])
 export const threadState: readonly Route[] = [
   route<never, Owner>({
     method: 'GET', path: `${thread}/queue`, summary: 'The pending signals of a thread, in order', response: 'json', read: true, query,
-    handle: async (call) => ({ queued: await call.agent.listQueued(await existingScope(call, call.query.resourceId)) }),
+    async handle(call) {
+      const scope = scopeOf(call.principal, threadIdOf(call), call.query.resourceId)
+      return { queued: await unlessMissing(call.agent.listQueued(scope), []) }
+    },
   }),
   route<Owner & { signalIds: string[] }>({
     method: 'POST', path: `${thread}/queue/cancel`, summary: 'Removes signals from the queue', response: 'json', body,
@@ -44,10 +47,8 @@ export const threadState: readonly Route[] = [
   route<never, Owner>({
     method: 'GET', path: `${thread}/active-run`, summary: 'The run that is active or suspended', response: 'json', read: true, query,
     async handle(call) {
-      const { resourceId } = call.query
-      const run = await call.agent.activeRun(scopeOf(call.principal, threadIdOf(call), resourceId))
-      if (!run) await existingScope(call, resourceId)
-      return { run: run ?? null }
+      const scope = scopeOf(call.principal, threadIdOf(call), call.query.resourceId)
+      return { run: (await unlessMissing(call.agent.activeRun(scope), null)) ?? null }
     },
   }),
   route<never, Owner & { after?: string; limit?: number }>({

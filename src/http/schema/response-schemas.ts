@@ -45,6 +45,7 @@ const toolCall = object({ toolCallId: text, toolName: text, args: anything }, ['
 export const fullOutput = object(
   {
     text, finishReason: text, usage: record, totalUsage: record, steps: listOf(record), runId: text, messages: listOf(record),
+    suspendPayload: record,
     toolCalls: listOf(object({ type: { const: 'tool-call' }, payload: toolCall }, ['type', 'payload'])),
     toolResults: listOf(object({ type: { const: 'tool-result' }, payload: record }, ['type', 'payload'])),
     response: object({ messages: listOf(record) }, ['messages']),
@@ -52,12 +53,14 @@ export const fullOutput = object(
   ['text', 'finishReason', 'usage', 'steps', 'runId', 'messages', 'toolCalls', 'toolResults', 'response'],
 )
 
+export const tool = object({ id: text, description: text, inputSchema: text, requireApproval: flag }, ['id'])
+
 export const agent = object(
   {
-    id: text, name: text, description: text, instructions: text, tools: record, agents: record, workflows: record, provider: text,
-    modelId: text, modelVersion: text, supportsMemory: flag, defaultOptions: record,
+    id: text, name: text, description: text, metadata: record, instructions: text, tools: record, agents: record, workflows: record,
+    provider: text, modelId: text, modelVersion: text, supportsMemory: flag, defaultOptions: record,
   },
-  ['id', 'name', 'description', 'instructions', 'tools', 'agents', 'workflows', 'provider', 'modelId', 'defaultOptions'],
+  ['id', 'name', 'description', 'metadata', 'instructions', 'tools', 'agents', 'workflows', 'provider', 'modelId', 'defaultOptions'],
 )
 
 export const agentsById: JSONSchema = { type: 'object', additionalProperties: agent }

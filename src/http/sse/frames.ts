@@ -21,19 +21,25 @@ export class Frames {
     let text = ''
     for (const chunk of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
       if (ids && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
-      text += `data: ${this.#json.stringify(chunk)}\n\n`
+      text += `data: ${this.#json.stringify(chunk, wireForm)}\n\n`
     }
     return text
   }
 
   /** The approximate size of a chunk on the wire, in characters. */
   sizeOf(chunk: StreamedChunk): number {
-    return this.#json.stringify(chunk).length
+    return this.#json.stringify(chunk, wireForm).length
   }
 
   clear(): void {
     this.#json.clear()
   }
+}
+
+/** Existing clients read the value of a structured answer from the chunk itself, not from its payload. */
+function wireForm(chunk: StreamedChunk): object {
+  if (chunk.type !== 'object' && chunk.type !== 'object-result') return chunk
+  return { ...chunk, object: (chunk.payload as { object?: unknown } | undefined)?.object }
 }
 
 const joinedTypes: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta'])
@@ -74,6 +80,8 @@ export function joinDeltas<T extends StreamedChunk>(chunks: readonly T[]): T[] {
   return out
 }
 
+const same = <Value>(value: Value) => value
+
 const maxEntries = 256
 const maxChars = 2 * 1024 * 1024
 /** Longer texts are cached for as long as their value lives, which takes about as much memory already. */
@@ -93,10 +101,11 @@ export class JsonCache {
     return this.#chars
   }
 
-  stringify(value: object): string {
+  /** `form`: what is written of a value that is not cached. */
+  stringify<Value extends object>(value: Value, form: (value: Value) => object = same): string {
     const cached = this.#recent.get(value) ?? this.#long.get(value)
     if (cached !== undefined) return cached
-    const json = JSON.stringify(value)
+    const json = JSON.stringify(form(value))
     if (json.length > longChars) this.#long.set(value, json)
     else this.#add(value, json)
     return json

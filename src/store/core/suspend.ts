@@ -1,6 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
+import { checkDecision, findUndecided } from '../contract/decisions.ts'
 import type { CallDecision, Decided, MadeDecision, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
 import { decideChild, resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
 import { earlierDecision, earlierMade, madeDecision, recordDecision } from './decision-records.ts'
@@ -93,54 +94,9 @@ function deniedCall({ providerMetadata: _, ...part }: ToolInvocationPart): ToolI
 function undecidedCall(
   tables: ThreadTables, thread: ThreadRecord, calls: readonly SuspendedCall[], decision: CallDecision,
 ): SuspendedCall {
-  const { toolCallId, approvalId, digest } = decision
-  const open = calls.filter((call) => !call.decision)
-  const named = open.filter((call) => {
-    return (toolCallId === undefined || call.toolCallId === toolCallId) && (approvalId === undefined || call.request?.id === approvalId)
-  })
-  const [call] = named
-  if (!call) throw notSuspended(tables, thread, decision, `no call ${approvalId ?? toolCallId} waits for a decision`)
-  if (named.length > 1 || (approvalId === undefined && call.again)) throw ambiguous(thread.id, named)
-  if (digest !== undefined && call.request && digest !== call.request.digest) {
-    throw new HeedError('invalid_argument', `The digest is not that of request ${call.request.id}: read the request again, then decide.`, {
-      details: { field: 'digest', approvalId: call.request.id },
-    })
-  }
-  return call
-}
-
-/** The decision names no single request. */
-function ambiguous(threadId: string, calls: readonly SuspendedCall[]): HeedError {
-  const toolCallIds = calls.map(({ toolCallId }) => toolCallId)
-  const approvalIds = calls.flatMap(({ request }) => request?.id ?? [])
-  if (calls.length > 1) {
-    const problem = `Several calls of thread ${threadId} wait for a decision.`
-    return new HeedError('invalid_argument', `${problem} Name one of them as toolCallId: ${toolCallIds.join(', ')}.`, {
-      details: { toolCallIds, approvalIds },
-    })
-  }
-  return new HeedError(
-    'invalid_argument',
-    `Call ${toolCallIds.join()} of thread ${threadId} has asked for more than one decision. Name the request as approvalId.`,
-    { details: { field: 'approvalId', toolCallIds, approvalIds } },
-  )
-}
-
-/** Rejects a decision that does not decide the call, so that nothing runs because of it. */
-function checkDecision({ kind, toolCallId, toolName }: SuspendedCall, { approved, resumeData }: CallDecision): void {
-  if (approved !== undefined && typeof approved !== 'boolean') {
-    throw invalidDecision(toolCallId, `'approved' must be true or false, not ${JSON.stringify(approved)}`)
-  }
-  if (kind === 'approval' && approved === undefined) {
-    throw invalidDecision(toolCallId, `${toolName} waits for approval: pass approved: true or approved: false`)
-  }
-  if (kind === 'suspend' && resumeData === undefined && approved !== false) {
-    throw invalidDecision(toolCallId, `${toolName} waits for data: pass resumeData, or approved: false to decline`)
-  }
-}
-
-function invalidDecision(toolCallId: string, why: string): HeedError {
-  return new HeedError('invalid_argument', `Call ${toolCallId} is not decided. ${why}.`, { details: { toolCallId, field: 'approved' } })
+  const call = findUndecided(calls, decision, `thread ${thread.id}`)
+  if (call) return call
+  throw notSuspended(tables, thread, decision, `no call ${decision.approvalId ?? decision.toolCallId} waits for a decision`)
 }
 
 /** `details.decided`: what was decided about the request or the call, where that is known. */

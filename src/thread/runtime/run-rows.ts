@@ -16,11 +16,14 @@ import type { ThreadRuntime } from './runtime.ts'
 /** Whether a tool may run again after a crash. */
 export type IsIdempotent = (toolName: string) => boolean
 
+/** What a run that continues has beside its rows. */
+type ContinuedRun = Pick<RunRow, 'runId' | 'suspended' | 'started'>
+
 /**
  * How a run continues from its rows: the calls of its last step that have no result. A decided call runs with its decision. A call that had
  * started when its process ended runs again only if its tool is idempotent; otherwise the model gets a result that names the interruption.
  */
-export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempotent: IsIdempotent): Continuation {
+export function continuationOf(run: ContinuedRun, rows: readonly MessageRow[], idempotent: IsIdempotent): Continuation {
   const own = rows.filter((row) => row.runId === run.runId)
   const last = own.findLast((row) => row.role === 'assistant')
   if (!last) return { calls: [] }
@@ -37,7 +40,7 @@ export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempot
   return { ...(closed ? {} : { messageId: last.messageId }), calls }
 }
 
-function toOpenCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
+function toOpenCall(part: ToolInvocationPart, run: ContinuedRun, idempotent: IsIdempotent): OpenCall {
   const { toolCallId, toolName } = part.toolInvocation
   const { decision, child } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
   const begun = run.started.includes(toolCallId)

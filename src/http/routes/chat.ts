@@ -1,0 +1,75 @@
+import type { HeedChatTransport, ChatMessage, UIChunk } from '../../client/ai-sdk/index.ts'
+import { describe } from '../../base/errors.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { threadIdOf } from '../request/access.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { flag, id, object, record } from '../schema/schemas.ts'
+
+interface ChatBody {
+  id: string
+  messages: ChatMessage[]
+  trigger?: 'submit-message' | 'regenerate-message'
+  resourceId?: string
+  queue?: boolean
+  requestContext?: Record<string, unknown>
+}
+
+const role = { enum: ['system', 'user', 'assistant'] }
+const message = object({ id, role, parts: { type: 'array', items: record } }, ['id', 'role', 'parts'])
+const body = object(
+  {
+    id, messages: { type: 'array', items: message, minItems: 1, maxItems: 10_000 }, resourceId: id, queue: flag, requestContext: record,
+    trigger: { enum: ['submit-message', 'regenerate-message'] },
+  },
+  ['id', 'messages'],
+)
+
+/** The chat protocol of the AI SDK, for its own transport: the id of the chat is that of the thread. */
+export const chat: readonly Route[] = [
+  route<ChatBody>({
+    method: 'POST', path: '/agents/:agentId/chat', response: 'events', body,
+    summary: 'Sends the last message of an AI SDK chat to the thread, and streams the answer as a UI message stream',
+    async handle(call) {
+      const { id: chatId, messages, trigger = 'submit-message', queue = false, requestContext } = call.body
+      const resourceId = requireResource(call.principal, call.body.resourceId)
+      const transport = await transportFor(call, resourceId, requestContext)
+      return respond(call, await transport.sendMessages({ trigger, chatId, messages, body: { queue } }))
+    },
+  }),
+  route<never, { resourceId?: string }>({
+    method: 'GET', path: '/agents/:agentId/chat/:threadId/stream', response: 'events', read: true, query: object({ resourceId: id }),
+    summary: 'The UI message stream of the answer that is being written or is suspended; 204 if there is none',
+    async handle(call) {
+      const transport = await transportFor(call, resolveResource(call.principal, call.query.resourceId))
+      const stream = await transport.reconnectToStream({ chatId: threadIdOf(call) })
+      return stream ? respond(call, stream) : new Response(null, { status: 204 })
+    },
+  }),
+]
+
+/** The transport that pages use with `heed/ai-sdk`, here in the server: both answer a chat in the same way. */
+async function transportFor(
+  { agent, ownRequests }: Call<unknown, unknown>, resourceId: string | undefined, requestContext?: Record<string, unknown>,
+): Promise<HeedChatTransport> {
+  const [{ HeedClient }, { HeedChatTransport: Transport }] = await Promise.all([
+    import('../../client/index.ts'), import('../../client/ai-sdk/index.ts'),
+  ])
+  const client = new HeedClient(ownRequests(requestContext))
+  return new Transport({ agent: client.getAgent(agent.id), ...(resourceId === undefined ? {} : { resourceId }) })
+}
+
+/** The run goes on when the caller disconnects: a chat that is loaded again continues with its stream. */
+function respond({ events }: Call<unknown, unknown>, stream: ReadableStream<UIChunk>): Response {
+  const response = events.respond(withoutFailure(stream), { ids: false })
+  response.headers.set('x-vercel-ai-ui-message-stream', 'v1')
+  return response
+}
+
+/** A failure of the stream is a chunk of it. */
+async function* withoutFailure(stream: ReadableStream<UIChunk>): AsyncGenerator<UIChunk, void> {
+  try {
+    yield* stream
+  } catch (error) {
+    yield { type: 'error', errorText: describe(error) }
+  }
+}

@@ -100,8 +100,8 @@ async function decideEphemeral(agent: Askable, decision: RunDecision, follower: 
   const call = suspended && findUndecided(suspended.calls, decision, `run ${runId}`)
   if (!suspended || !call || decision.resourceId !== undefined) throw notWaiting(decision)
   checkDecision(call, decision)
-  const { approved, reason, resumeData } = decision
-  call.decision = { approved, reason, resumeData }
+  const { approved, reason, by, resumeData } = decision
+  call.decision = { approved, reason, by, resumeData }
   suspended.followers.push(follower)
   if (!suspended.calls.every((other) => other.decision)) return
   site.ephemeralRuns.resume(runId)

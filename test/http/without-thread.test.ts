@@ -66,11 +66,12 @@ describe('a run without a thread that waits for a decision', () => {
     const [first, second] = suspended.map(({ toolCallId }) => toolCallId) as [string, string]
     await expect(agent.approveToolCall({ runId })).rejects.toMatchObject({ code: 'invalid_argument', details: { toolCallIds: [first, second] } })
     await expect(agent.approveToolCall({ runId, toolCallId: first, digest: 'another' })).rejects.toMatchObject({ code: 'invalid_argument' })
-    const one = await agent.approveToolCall({ runId, toolCallId: first })
+    const one = await agent.approveToolCall({ runId, toolCallId: first, by: 'Ada' })
     await expect(agent.declineToolCall({ runId, toolCallId: first })).rejects.toMatchObject({ code: 'run_not_suspended' })
     await expect(agent.generate('Again.', { runId })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'runId' } })
     const other = await agent.declineToolCall({ runId, toolCallId: second, reason: 'Too dear.' })
     expect([await one.text, await other.text]).toEqual(['Paid one.', 'Paid one.'])
+    expect(JSON.stringify(await one.messages)).toMatch(/"approval":\{[^}]*"by":"Ada"/)
     expect(JSON.stringify(model.calls[1]?.prompt)).toMatch(/paid Ada.*Too dear\./)
     await expect(agent.approveToolCall({ runId, toolCallId: first })).rejects.toMatchObject({ code: 'run_not_suspended', message: expect.stringContaining('memory: { thread') })
     await heed.close()

@@ -9,6 +9,7 @@ const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 /** An agent whose calls wait: `pay` for an approval, `order` for data. `ran` has each execution after the decision. */
 function shop(script: Script, options: { ran?: string[]; needs?: () => boolean } = {}) {
   const ran = options.ran ?? []
+  const asked: string[] = []
   const model = scriptedModel(script)
   const agent = new Agent({
     id: 'shop',
@@ -16,11 +17,13 @@ function shop(script: Script, options: { ran?: string[]; needs?: () => boolean }
     tools: {
       pay: createTool({ id: 'pay', requireApproval: options.needs ?? true, execute: () => (ran.push('pay'), 'paid') }),
       order: createTool({
-        id: 'order', execute: (_, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Size?' }) : (ran.push('order'), 'ordered')),
+        id: 'order',
+        execute: (_, { resumeData, suspend }) => (resumeData === undefined ? (asked.push('order'), suspend({ question: 'Size?' })) : (ran.push('order'), 'ordered')),
       }),
+      write: createTool({ id: 'write', execute: () => (ran.push('write'), 'written') }),
     },
   })
-  return { agent, model, ran }
+  return { agent, model, ran, asked }
 }
 
 const suspended = (agent: Agent) => soon(async () => (await agent.activeRun(thread))?.status).toBe('suspended')
@@ -46,6 +49,34 @@ describe.each(sharedPlaceKinds())('a call that was decided and had not begun, $n
       const interrupted = model.calls.some(({ prompt }) => texts(prompt).join().includes(unknown))
       expect(interrupted && begunBefore === 0).toBe(false)
     }
+  })
+
+  it.each(['pay', 'order', 'write'] as const)('[R6.8] begins in the next process if its own is closed while it stores that the call begins: %s', async (toolName) => {
+    const place = make()
+    const before = shop([{ toolCalls: [{ toolName, toolCallId: 'c1', input: {} }] }])
+    const store = place.store()
+    const first = openHeed({ agent: before.agent }, store)
+    const commitStep = store.commitStep.bind(store)
+    const closing = Promise.withResolvers<void>()
+    store.commitStep = async (fence, commit) => {
+      // A call that needs no decision begins at once; `order` then asks.
+      const begins = commit.started?.includes('c1') && (toolName !== 'order' || before.asked.length > 0)
+      if (begins) first.close().then(closing.resolve, closing.reject)
+      return commitStep(fence, commit)
+    }
+    before.agent.sendMessage('Buy it.', thread)
+    if (toolName !== 'write') {
+      await suspended(before.agent)
+      if (toolName === 'pay') await before.agent.sendToolApproval({ ...thread, approved: true })
+      else await before.agent.sendStreamResume({ ...thread, resumeData: { size: 'L' } })
+    }
+    await closing.promise
+
+    const { agent, model, ran } = shop(['Done.'])
+    await openHeed({ agent }, place.store()).start()
+    await idle(agent, thread)
+    expect([before.ran, ran]).toEqual([[], [toolName]])
+    expect(texts(model.calls[0]?.prompt ?? []).join()).not.toContain(unknown)
   })
 
   it.each(['approved', 'declined'] as const)('[R6.8] is carried out after its process was killed: %s', async (decision) => {

@@ -13,6 +13,10 @@ export interface ModelToolCall {
   invalid?: string
   /** The store has that the call has begun. A call that may wait for a decision begins later, with a commit of its own. */
   begun?: true
+  /** That commit, while it is under way. */
+  beginning?: Promise<void>
+  /** The tool was called here. */
+  hasRun?: true
 }
 
 /** What was published in place of a chunk: the chunk itself, or what stream processors made of it. */

@@ -53,9 +53,19 @@ export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<Ca
   }
   const workers = Math.min(calls.length, Math.max(1, run.options.toolCallConcurrency ?? defaultConcurrency))
   await Promise.all(Array.from({ length: workers }, () => worker().catch(scope.fail)))
-  if (failures.length > 0) throw failures[0]
+  if (failures.length > 0) {
+    if (run.isLost(failures[0])) await withdrawBegun(run, calls)
+    throw failures[0]
+  }
   if (run.signal.aborted) await endWaiting(run, outcomes)
   return collect(outcomes)
+}
+
+/** The run continues elsewhere. Of calls that were stored as begun and did not begin, it must not report that they were interrupted. */
+async function withdrawBegun(run: Run, calls: readonly OpenCall[]): Promise<void> {
+  await Promise.allSettled(calls.map(({ beginning }) => beginning))
+  const waiting = calls.filter(({ begun, hasRun }) => begun && !hasRun)
+  if (waiting.length > 0) await run.host.withdrawBegun?.(run.step, waiting.map(({ part }) => part.toolInvocation.toolCallId))
 }
 
 /** The result of a call whose run was aborted before the call began. */
@@ -89,7 +99,7 @@ async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<Ca
   const stopped = (): CallOutcome => {
     // The process that continues the run has the outcome of the call: this one publishes none.
     if (run.isLost(scope.signal.reason)) throw scope.signal.reason
-    return execution.hasRun ? failed(aborted(toolInvocation.toolName).message) : { status: 'completed', invocation: notRun(toolInvocation) }
+    return call.hasRun ? failed(aborted(toolInvocation.toolName).message) : { status: 'completed', invocation: notRun(toolInvocation) }
   }
   if (scope.signal.aborted) return stopped()
   return untilAborted(execution.outcome(), scope.signal).catch((error: unknown) => {

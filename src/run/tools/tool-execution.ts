@@ -74,8 +74,6 @@ export class ToolExecution {
   #suspended: Pick<WaitingCall, 'kind' | 'payload' | 'request' | 'child'> | undefined
   /** From here on its context publishes nothing. */
   #ended = false
-  /** The tool was called. */
-  hasRun = false
 
   constructor(run: Run, scope: CallScope, call: OpenCall) {
     this.#run = run
@@ -149,11 +147,11 @@ export class ToolExecution {
     try {
       const start = (signal: AbortSignal) => {
         this.#scope.signal.throwIfAborted()
-        this.hasRun = true
+        this.#call.hasRun = true
         return runInCall(active, () => tool.execute?.(input, this.#context(signal, resumeData)))
       }
       const begin = (signal: AbortSignal) => {
-        const ready = this.#call.begun ? this.#run.host.beforeTool?.() : this.#begin().then(() => this.#run.host.beforeTool?.())
+        const ready = this.#call.begun ? this.#run.host.beforeTool?.() : this.#beginning().then(() => this.#run.host.beforeTool?.())
         return ready ? ready.then(() => start(signal)) : start(signal)
       }
       output = await this.#race(resolved, tool.timeoutMs, begin, true)
@@ -187,8 +185,14 @@ export class ToolExecution {
   }
 
   /** Stores that the call has begun, right before it does: a later process must not run it again. */
+  #beginning(): Promise<void> {
+    this.#call.beginning = this.#begin()
+    return this.#call.beginning
+  }
+
   async #begin(): Promise<void> {
     await this.#run.commit({ step: this.#run.step, rows: [], started: [this.#invocation.toolCallId] })
+    this.#call.begun = true
   }
 
   /** The outcome of a tool that returned. `checked` is its result after output processors. */

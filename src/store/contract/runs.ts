@@ -60,6 +60,8 @@ export interface StepCommit {
   removed?: string[]
   /** Tool calls that start now: stored with the run until a row with their result follows, or until they are suspended. */
   started?: string[]
+  /** Tool calls that were stored as started and did not start: the process that was to start them stopped. */
+  notStarted?: string[]
   /** Options of the run that were lost with the process that began it: stored with the run. */
   lost?: string[]
   /**

@@ -102,6 +102,7 @@ function recordProgress(run: RunRecord, commit: StepCommit, encoded: EncodedComm
   }
   if (run.started === '[]' && !commit.started?.length) return
   const finished = finishedCalls(commit.rows)
+  if (commit.notStarted) for (const toolCallId of commit.notStarted) finished.add(toolCallId)
   // A suspended call begins, or begins again, after its decision.
   if (ends && commit.end?.status === 'suspended') for (const { toolCallId } of commit.end.calls) finished.add(toolCallId)
   const started = new Set([...(JSON.parse(run.started) as string[]), ...(commit.started ?? [])])

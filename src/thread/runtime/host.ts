@@ -385,6 +385,20 @@ export class ThreadHost implements RunHost {
     return this.#runtime.lease.renew().catch((error: unknown) => this.loseLease(error))
   }
 
+  /** Also while the process closes: its lease ends after its hosts. */
+  async withdrawBegun(step: number, notStarted: string[]): Promise<void> {
+    const { run: { runId } } = this.#begun as BegunRun
+    try {
+      await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [], notStarted })
+    } catch (error) {
+      // The next owner reports the calls as interrupted, which is all that it can know.
+      if (isHeedError(error) && error.code === 'fenced') return
+      this.#runtime.logger.warn('calls that were not run will be reported as interrupted', {
+        threadId: this.fence.threadId, runId, toolCallIds: notStarted, error: describe(error),
+      })
+    }
+  }
+
   abortChild({ threadId, runId }: ChildCall): void {
     abortThread(this.#runtime, { threadId }, { expectedRunId: runId })
   }

@@ -168,7 +168,8 @@ function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons }
   const { outcomes: [outcome, ...more], status } = call
   const key = `${call.thread} ${call.call}`
   if (call.asked !== 1) return { promise: 'G1.16', what: `is in history ${call.asked} times` }
-  if (!outcome) return status === 'parked' ? undefined : { promise: 'R5.2', what: 'has no result' }
+  // A call that had suspended itself when its run was aborted has none: what it did is not known.
+  if (!outcome) return status === 'parked' || (status === 'aborted' && call.tool !== 'pay') ? undefined : { promise: 'R5.2', what: 'has no result' }
   if (more.length > 0) return { promise: 'G1.16', what: `has ${more.length + 1} results` }
   const below = call.tool.startsWith('agent-')
   const text = JSON.stringify(outcome)
@@ -201,8 +202,10 @@ export const ownThreads: DecisionCheck = (evidence) => {
   return [...taken, ...used.map(({ thread, roles }) => ({ promise: 'R9.5', what: `an agent answered on the thread ${thread} of another resource: ${roles.join(', ')}` }))]
 }
 
-/** A process complains about nothing, except for decisions that wait for the end of their run when it is closed. */
-const noTrouble: DecisionCheck = (evidence) => general.noTrouble?.(evidence).filter(({ what }) => !/a request failed .*"code":"closed"/.test(what)) ?? []
+/** What a process may complain about: decisions that wait for the end of their run when it is closed, and answers that were lost. */
+const expected = /a request failed .*"code":"closed"|a thread is run whose lease was granted while the answer of the store was lost/
+
+const noTrouble: DecisionCheck = (evidence) => general.noTrouble?.(evidence).filter(({ what }) => !expected.test(what)) ?? []
 
 const { soundFile, nothingLost, nothingStuck, shownOnce, noEffectTwice, effectsKnown, oneWriter, oneHolder, samePrompts } = general
 

@@ -37,9 +37,14 @@ export const mutants: Record<string, Mutant> = {
     finds: ['settled'],
   },
   'does not store that a decided call has begun': {
-    fault: { file: 'run/tools/tool-execution.ts', changes: [['this.#call.begun ? this.#run.host.beforeTool?.() : this.#begin().then(() => this.#run.host.beforeTool?.())', 'this.#run.host.beforeTool?.()']] },
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['this.#call.begun ? this.#run.host.beforeTool?.() : this.#beginning().then(() => this.#run.host.beforeTool?.())', 'this.#run.host.beforeTool?.()']] },
     finds: ['begunFirst', 'noEffectTwice'],
     run: undisturbed,
+  },
+  'leaves calls marked as begun that a close kept from beginning': {
+    fault: { file: 'run/tools/tool-calls.ts', changes: [['if (run.isLost(failures[0])) await withdrawBegun(run, calls)', '']] },
+    finds: ['settled'],
+    run: narrow({ ends: 40, sends: 3, aborts: 0, losses: 0, only: 'close' }),
   },
   'begins calls that need approval before they have it': {
     fault: { file: 'run/tools/tool-calls.ts', changes: [['return !run.options.requireToolApproval && (!resolved || needsNoApproval(resolved.tool))', 'return true']] },
@@ -101,7 +106,7 @@ export const mutants: Record<string, Mutant> = {
     run: undisturbed,
   },
   'says of a call that waited when its run was aborted that it was stopped': {
-    fault: { file: 'run/tools/tool-calls.ts', changes: [["kind === 'approval' && !child", "kind === ''"], ['execution.hasRun ? failed', 'execution ? failed']] },
+    fault: { file: 'run/tools/tool-calls.ts', changes: [["kind === 'approval' && !child", "kind === ''"], ['call.hasRun ? failed', 'call ? failed']] },
     finds: ['settled'],
     run: aborted,
   },

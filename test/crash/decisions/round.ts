@@ -25,6 +25,8 @@ export interface RoundSize {
   sends: number
   aborts: number
   losses: number
+  /** How all of them end; as they please where it is absent. */
+  only?: 'close'
 }
 
 export const wholeRound: RoundSize = { slots: 2, ends: 14, sends: 3, aborts: 8, losses: 8 }
@@ -99,6 +101,7 @@ export class DecisionRound {
 
   #fate(): Fate {
     const chance = this.#chance
+    if (this.#size.only === 'close') return { kind: 'after', what: 'close', nth: 1 + chance.below(4) }
     switch (chance.below(8)) {
       case 0:
         return { kind: 'random', after: chance.below(1_200) }

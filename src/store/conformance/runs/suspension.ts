@@ -95,6 +95,9 @@ export const suspensionCases: StoreCase[] = [
       await commit(store, again, { rows: [], started: ['c1'] })
       if (harness.reopen) store = await harness.reopen(store)
       assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, ['c1'])
+      await commit(store, again, { rows: [], notStarted: ['c1'] })
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, [])
+      await commit(store, again, { rows: [], started: ['c1'] })
       await commit(store, again, { rows: [resultRow('r1', 'c1')], drain: true })
       assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, [])
     },

@@ -61,6 +61,23 @@ describe.each(sharedPlaceKinds())('calls of one step with the same id, $name', (
     ])
   })
 
+  it('[G1.16] are answered in their order, also if a later one has its result first', async () => {
+    const place = make()
+    const at = shop(call('pay', 1), call('look', 2), call('pay', 3), call('look', 4))
+    const heed = openHeed({ agent: at.agent }, place.store())
+    const { suspended } = await at.agent.generate('Buy.', { memory })
+    expect(at.ran).toEqual([2, 4])
+    for (const { toolCallId } of suspended) await at.agent.sendToolApproval({ ...thread, toolCallId, approved: true })
+    await idle(at.agent, thread)
+    expect(inPrompt(at).slice(4)).toEqual([1, 2, 3, 4].map((amount) => `same → {"type":"text","value":"ran ${amount}"}`))
+    await heed.close()
+    const next = shop()
+    openHeed({ agent: next.agent }, place.store())
+    await next.agent.sendMessage('More.', thread).outcome
+    await idle(next.agent, thread)
+    expect(inPrompt(next, 0)).toEqual(inPrompt(at))
+  })
+
   it('[G1.16] run once each, and keep the bytes of the prompt after a restart', async () => {
     const place = make()
     const at = shop(call('look', 1), call('look', 2))

@@ -47,11 +47,18 @@ export class RunHistory {
 
   /** Adds stored rows. The prompt grows by them; its earlier messages never change. */
   append(rows: readonly MessageRow[]): void {
+    const results = rows.some((row) => row.role === 'tool')
+    const rebuild = results && (this.message.sealed || this.#stepHasResults())
     for (const row of rows) this.rows.push(row)
-    // Results that are stored after input stand before it in the prompt.
-    if (this.message.sealed && rows.some((row) => row.role === 'tool')) this.#prompt.rebuild(this.rows)
+    // Results that are stored after input stand before it in the prompt, and those of a decided call may stand before earlier ones.
+    if (rebuild) this.#prompt.rebuild(this.rows)
     else this.#prompt.append(rows)
     this.message.follow(rows)
+  }
+
+  /** Whether the last step was suspended after some of its calls had results. */
+  #stepHasResults(): boolean {
+    return this.rows.findLast(isOutput)?.role === 'tool'
   }
 
   /** Applies what output processors changed in stored rows. */

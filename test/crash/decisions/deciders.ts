@@ -92,9 +92,9 @@ export class Deciders {
         break
       }
       case 1: {
-        // A second click on what was shown, while the call may ask again.
-        await this.#click(this.#drawn(waiting, who))
-        await pause(chance.below(150))
+        // A second click on what was shown, at once or when the call asks again.
+        await this.#click(this.#drawn(waiting, who, 'request'))
+        if (chance.below(4) > 0) await this.#asksAgain(waiting)
         await this.#click(this.#drawn(waiting, who, chance.pick(['call', 'call', 'nothing', 'request'])))
         break
       }
@@ -105,6 +105,15 @@ export class Deciders {
       }
       default:
         await this.#click(this.#drawn(waiting, who))
+    }
+  }
+
+  /** Resolves when the call shows another request, or has not for a while. */
+  async #asksAgain({ shown, thread }: Waiting): Promise<void> {
+    for (let looks = 0; looks < 30 && !this.#stopped; looks++) {
+      const found = await this.#look()
+      if (found.some((other) => other.thread === thread && other.shown.toolCallId === shown.toolCallId && other.shown.approvalId !== shown.approvalId)) return
+      await pause(10)
     }
   }
 

@@ -61,9 +61,14 @@ const deciders = new Deciders({ office: agents, chance, journal, name, place: sl
 process.on('message', (what) => {
   if (what === 'stop') void end()
 })
-await heed.start()
-process.send?.('started')
-await Promise.all([send(), deciders.run()])
+try {
+  await heed.start()
+  process.send?.('started')
+  await Promise.all([send(), deciders.run()])
+} catch (error) {
+  // It may be asked to end while it starts.
+  if (!ending || !isHeedError(error) || error.code !== 'closed') throw error
+}
 
 /** What an application does next when a decision was accepted: nothing, or it ends, or it is killed. */
 function onAccepted(): void {

@@ -26,7 +26,7 @@ export interface RoundSize {
   aborts: number
   losses: number
   /** How all of them end; as they please where it is absent. */
-  only?: 'close'
+  only?: 'close' | KillPoint
 }
 
 export const wholeRound: RoundSize = { slots: 2, ends: 14, sends: 3, aborts: 8, losses: 8 }
@@ -101,7 +101,9 @@ export class DecisionRound {
 
   #fate(): Fate {
     const chance = this.#chance
-    if (this.#size.only === 'close') return { kind: 'after', what: 'close', nth: 1 + chance.below(4) }
+    const { only } = this.#size
+    if (only === 'close') return { kind: 'after', what: 'close', nth: 1 + chance.below(4) }
+    if (only !== undefined) return { kind: 'point', kill: { point: only, nth: 1 + chance.below(2) } }
     switch (chance.below(8)) {
       case 0:
         return { kind: 'random', after: chance.below(1_200) }

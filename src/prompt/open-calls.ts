@@ -8,7 +8,7 @@ export const INTERRUPTED = 'interrupted: no result of this call was recorded. It
 /**
  * Rows in which each call is directly followed by its result, and each result directly preceded by its call: providers reject any other
  * prompt. A call without a result gets the result `INTERRUPTED`; a result that comes too late is left out. Calls of the last row stay
- * open: they may be running. Results of calls with one id of the provider are in the order of the calls, which is all that tells them apart.
+ * open: they may be running. Results of calls with one id of the provider are in the order of the calls: nothing else tells them apart.
  *
  * The output depends on the rows alone. An appended row doesn't change the rows before it, except that it closes their open calls.
  */

@@ -74,7 +74,7 @@ export interface RunHost {
   withdraw?(): void
   /** Called right before a tool starts. A promise where the lease has to be confirmed first; if it is lost, the run is aborted. */
   beforeTool?(): Promise<void> | undefined
-  /** The run was lost, and these calls, which were stored as begun, have not begun: stores that, where the lease is still this process's. */
+  /** The run was lost, and these calls, which were stored as begun, have not begun: stores that if the lease is still this process's. */
   withdrawBegun?(step: number, toolCallIds: string[]): Promise<void>
   /** The run is aborted, and a call of it waits for this call of a child thread: aborts the run there. */
   abortChild?(child: ChildCall): void

@@ -63,7 +63,7 @@ export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<Ca
 
 /** The run continues elsewhere. Of calls that were stored as begun and did not begin, it must not report that they were interrupted. */
 async function withdrawBegun(run: Run, calls: readonly OpenCall[]): Promise<void> {
-  await Promise.allSettled(calls.map(({ beginning }) => beginning))
+  await Promise.allSettled(calls.flatMap(({ beginning }) => beginning ?? []))
   const waiting = calls.filter(({ begun, hasRun }) => begun && !hasRun)
   if (waiting.length > 0) await run.host.withdrawBegun?.(run.step, waiting.map(({ part }) => part.toolInvocation.toolCallId))
 }

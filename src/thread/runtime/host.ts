@@ -8,12 +8,11 @@ import type { AgentExecutionOptions } from '../../run/options.ts'
 import { Run } from '../../run/loop/run.ts'
 import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../../run/loop/run-contract.ts'
 import { type RunResult, failedResult } from '../../run/output/run-result.ts'
-import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { announceEnded, closed } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
-import { continuationOf, errorJSON, errorRow, errorRowId, parked, refusalError, tracedRun } from './run-rows.ts'
+import { continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, tracedRun, withdrawBegun } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { abortThread } from '../control/abort.ts'
@@ -321,7 +320,7 @@ export class ThreadHost implements RunHost {
   async #abortEarly(begun: BegunRun): Promise<RunResult> {
     const { runId, step } = begun.run
     await this.commit({ step, rows: [], end: { status: 'aborted', usage: noUsage } })
-    this.#publishInput(begun)
+    for (const chunk of inputChunks(begun)) this.emit(chunk)
     this.emit({ type: 'abort', runId, from: 'AGENT', payload: {} })
     return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
   }
@@ -331,16 +330,9 @@ export class ThreadHost implements RunHost {
     const { runId, step } = begun.run
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     await this.commit({ step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'failed', usage: noUsage, error } })
-    this.#publishInput(begun)
+    for (const chunk of inputChunks(begun)) this.emit(chunk)
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
-  }
-
-  /** Publishes the drained signals of a run that ended before it published anything. */
-  #publishInput({ run: { runId, agentId }, taken, resumed }: BegunRun): void {
-    if (resumed) return
-    this.emit({ type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: errorRowId(runId) } })
-    for (const row of drainedRows(taken)) if (row.role === 'signal') this.emit(signalToDataChunk(rowToSignal(row), runId))
   }
 
   /** A run that crashes its process each time must not crash further processes. It stays visible as `parked`. */
@@ -385,18 +377,8 @@ export class ThreadHost implements RunHost {
     return this.#runtime.lease.renew().catch((error: unknown) => this.loseLease(error))
   }
 
-  /** Also while the process closes: its lease ends after its hosts. */
-  async withdrawBegun(step: number, notStarted: string[]): Promise<void> {
-    const { run: { runId } } = this.#begun as BegunRun
-    try {
-      await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [], notStarted })
-    } catch (error) {
-      // The next owner reports the calls as interrupted, which is all that it can know.
-      if (isHeedError(error) && error.code === 'fenced') return
-      this.#runtime.logger.warn('calls that were not run will be reported as interrupted', {
-        threadId: this.fence.threadId, runId, toolCallIds: notStarted, error: describe(error),
-      })
-    }
+  withdrawBegun(step: number, notStarted: string[]): Promise<void> {
+    return withdrawBegun(this.#runtime, this.fence, { runId: this.#begun?.run.runId ?? '', step, rows: [], notStarted })
   }
 
   abortChild({ threadId, runId }: ChildCall): void {

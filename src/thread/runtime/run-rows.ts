@@ -1,5 +1,6 @@
-import { HeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
@@ -7,7 +8,8 @@ import type { Continuation } from '../../run/loop/loop.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
-import type { BegunRun, RunRow } from '../../store/contract/threads.ts'
+import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
+import type { BegunRun, Fence, RunRow, StepCommit } from '../../store/contract/threads.ts'
 import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import { drainedRows } from './drained-signals.ts'
@@ -48,6 +50,23 @@ function toOpenCall(part: ToolInvocationPart, run: ContinuedRun, idempotent: IsI
   return { part, ...(begun ? { begun } : {}), ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
 }
 
+/**
+ * Stores that calls which were stored as begun have not begun, so that the next owner runs them. Also while the process closes: its lease
+ * ends after its runs.
+ */
+export async function withdrawBegun({ store, logger }: ThreadRuntime, fence: Fence, commit: StepCommit): Promise<void> {
+  try {
+    await store.commitStep(fence, commit)
+  } catch (error) {
+    // Another process has the thread. It reports the calls as interrupted, which is all that it can know.
+    if (isHeedError(error) && error.code === 'fenced') return
+    const { runId, notStarted } = commit
+    logger.warn('calls that were not run will be reported as interrupted', {
+      threadId: fence.threadId, runId, toolCallIds: notStarted, error: describe(error),
+    })
+  }
+}
+
 function interruption(toolName: string): string {
   const cause = `${toolName} was interrupted: the process that ran it stopped, or could not store its result.`
   return `${cause} It is not known whether it took effect. Check before you call it again.`
@@ -71,6 +90,13 @@ export function errorRow(runId: string, error: Error, now: number): MessageRow {
 
 export function errorRowId(runId: string): string {
   return `${runId}/error`
+}
+
+/** The chunks of the drained signals of a run that ended before it published anything. */
+export function inputChunks({ run: { runId, agentId }, taken, resumed }: BegunRun): Chunk[] {
+  if (resumed) return []
+  const start: Chunk = { type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: errorRowId(runId) } }
+  return [start, ...drainedRows(taken).flatMap((row) => (row.role === 'signal' ? signalToDataChunk(rowToSignal(row), runId) : []))]
 }
 
 /** A rejection as it is stored with its run. `unread`: no model was called. */

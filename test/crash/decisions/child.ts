@@ -11,7 +11,7 @@ import { JournalWriter, readJournals } from '../journal.ts'
 import { KillSwitch, underFire, type KillPlan } from '../kill-points.ts'
 import { mark, pause } from '../restless-model.ts'
 import { Deciders } from './deciders.ts'
-import { office, resourceId } from './office.ts'
+import { office, resourceId, type Focus } from './office.ts'
 
 /** What the parent tells a process when it starts it. */
 export interface ChildPlan {
@@ -30,6 +30,7 @@ export interface ChildPlan {
   aborts: number
   /** One of so many answers of the store to decisions is lost; none where it is 0. */
   losses: number
+  focus?: Focus
   kill?: KillPlan
   /** What it does at once when a decision was accepted, the how manieth. */
   after?: { what: 'close' | 'kill'; nth: number }
@@ -49,7 +50,7 @@ process.once('disconnect', () => process.exit())
 const trouble = (message: string, fields?: object) => journal.write({ note: 'trouble', what: `${message} ${JSON.stringify(fields ?? {})}` })
 const clock = fastClock(plan.speed, plan.origin)
 const store = underFire(unreliable(new LibSQLStore({ url: `file:${plan.database}`, clock })), kill, journal)
-const agents = office({ chance, journal, effects, kill, name, onWriting, onCalling })
+const agents = office({ chance, journal, effects, kill, name, focus: plan.focus, onWriting, onCalling })
 const heed = new Heed({ agents, storage: store, clock, logger: { debug() {}, info() {}, warn: trouble, error: trouble } })
 const keys = { ann: `the-key-of-ann-in-${slot}`, bob: `the-key-of-bob-in-${slot}` }
 const principal = (who: string) => ({ id: `${who}@${slot}`, resources: [resourceId] })

@@ -4,25 +4,27 @@ import { DecisionRound, wholeRound, type RoundSize } from './round.ts'
 const narrow = (size: Partial<RoundSize>) => (plan: KindPlan): Promise<KindResult> => new DecisionRound(plan, { ...wholeRound, ...size }).run()
 
 /** Without processes that end: what the deciders themselves show. */
-const undisturbed = narrow({ ends: 2, sends: 12, losses: 4 })
-const aborted = narrow({ ends: 4, sends: 12, aborts: 4 })
-const overtaken = narrow({ ends: 4, sends: 12, losses: 2 })
+const undisturbed = narrow({ ends: 4, sends: 8, losses: 4 })
+const nested = narrow({ ends: 4, sends: 8, losses: 0, aborts: 0, focus: 'below' })
+const aborted = narrow({ ends: 6, sends: 8, losses: 0, focus: 'beside' })
+const doubled = narrow({ ends: 4, sends: 8, losses: 0, focus: 'same' })
+const overtaken = narrow({ ends: 4, sends: 8, losses: 2 })
 
 export const mutants: Record<string, Mutant> = {
   'decides by the id of a call what its agent below asks next': {
     fault: { file: 'store/core/suspend.ts', changes: [['named.length > 1 || (approvalId === undefined && call.again)', 'named.length > 1']] },
     finds: ['trueAnswers'],
-    run: undisturbed,
+    run: nested,
   },
   'shows the arguments of the call above in a request': {
     fault: { file: 'run/tools/tool-execution.ts', changes: [['const own = child ? request && { ...request, path: [this.#run.agent.id, ...request.path] } : this.#request()', 'const own = this.#request()']] },
     finds: ['shownRan', 'trueAnswers', 'oneDecision'],
-    run: undisturbed,
+    run: nested,
   },
   'shows the path of the agent below without those above it': {
     fault: { file: 'run/tools/tool-execution.ts', changes: [['request && { ...request, path: [this.#run.agent.id, ...request.path] }', 'request']] },
     finds: ['shownRan'],
-    run: undisturbed,
+    run: nested,
   },
   'accepts any digest': {
     fault: { file: 'store/core/suspend.ts', changes: [['if (digest !== undefined && call.request && digest !== call.request.digest) {', 'if (digest === \'none\') {']] },
@@ -55,7 +57,7 @@ export const mutants: Record<string, Mutant> = {
   'leaves the ids of a provider as they are': {
     fault: { file: 'run/step/stream-step.ts', changes: [['recorder.identify(toV4Part(value))', 'toV4Part(value)']] },
     finds: ['settled', 'wholePrompts'],
-    run: undisturbed,
+    run: doubled,
   },
   'puts its own ids of calls into prompts': {
     fault: {
@@ -66,7 +68,12 @@ export const mutants: Record<string, Mutant> = {
       ],
     },
     finds: ['wholePrompts'],
-    run: undisturbed,
+    run: doubled,
+  },
+  'gives results of calls with one id in the order in which they came': {
+    fault: { file: 'prompt/open-calls.ts', changes: [['if (followsOpenCall(open, call)) {', 'if (open === undefined) {']] },
+    finds: ['wholePrompts'],
+    run: doubled,
   },
   'answers `accepted` to a decision whose first attempt was lost, whatever was decided': {
     fault: {
@@ -95,12 +102,12 @@ export const mutants: Record<string, Mutant> = {
   'decides a request on the thread above and on the one below': {
     fault: { file: 'store/core/child-threads.ts', changes: [['if (!below || below.thread.resourceId !== thread.resourceId) {', 'if (below || !below) {']] },
     finds: ['oneDecision', 'trueAnswers', 'refusedTruly'],
-    run: undisturbed,
+    run: nested,
   },
   'keeps the decision about a request on one of its threads alone': {
     fault: { file: 'store/core/child-threads.ts', changes: [['if (made) recordMade(tables, parent, run, made)', ''], ['recordMade(tables, below.thread, run, made)', '']] },
     finds: ['refusedTruly'],
-    run: undisturbed,
+    run: nested,
   },
   'runs what was declined': {
     fault: { file: 'run/tools/tool-execution.ts', changes: [['if (decision?.approved === false && !decision.child) return this.#denied(decision.reason)', '']] },
@@ -115,6 +122,6 @@ export const mutants: Record<string, Mutant> = {
   'gives the thread of an agent below an id that callers can take': {
     fault: { file: 'store/contract/thread.ts', changes: [['return `${parent}/${escapeSlashes(toolCallId)}`', 'return `${parentId}/${toolCallId}`']] },
     finds: ['settled', 'ownThreads'],
-    run: undisturbed,
+    run: nested,
   },
 }

@@ -20,6 +20,8 @@ export interface OfficeOptions {
   kill: KillSwitch
   /** Names this process in the ids of calls. */
   name: string
+  /** What the first step of the chief has, where a round is narrow. */
+  focus?: Focus | undefined
   /** A tool that is not to be interrupted lightly has begun on this thread. */
   onWriting(thread: string, run: string): void
   /** An agent below is about to be called. */
@@ -91,6 +93,15 @@ function toolsOf(agent: Level, { chance, effects, kill, onWriting }: OfficeOptio
   return { pay, write, order }
 }
 
+/** An agent below, a call that runs beside one that waits, or calls with the same id. */
+export type Focus = 'below' | 'beside' | 'same'
+
+const focused: Record<Focus, (plan: Plan) => boolean> = {
+  below: (plan) => plan.flat().includes(below.chief),
+  beside: (plan) => plan.length > 1 && plan.flat().includes('write') && plan.flat().includes('pay'),
+  same: (plan) => plan.some((group) => group.length > 1),
+}
+
 /** What a step asks for; tools in one group have the same id of the provider. */
 type Plan = readonly (readonly string[])[]
 
@@ -100,7 +111,7 @@ const below = { chief: 'agent-clerk', clerk: 'agent-buyer', buyer: 'pay' } as co
 const plans: Record<Level, { first: readonly Plan[]; second: readonly Plan[] }> = {
   chief: {
     first: [
-      [['pay']], [['pay', 'pay']], [['pay', 'order']], [['order']], [['pay'], ['write']], [['pay'], ['write']], [['order'], ['write']],
+      [['pay']], [['pay', 'pay']], [['pay', 'order']], [['pay', 'write']], [['order']], [['pay'], ['write']], [['pay'], ['write']], [['order'], ['write']],
       [[below.chief]], [[below.chief]], [[below.chief]], [[below.chief], ['pay']], [[below.chief, below.chief]],
     ],
     second: [[], [], [['pay']], [['pay', 'pay']], [[below.chief]]],
@@ -161,8 +172,11 @@ class OfficeModel implements LanguageModelV4 {
 
   #plan(prompt: readonly LanguageModelV4Message[]): Plan {
     const steps = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1).filter(({ role }) => role === 'tool').length
+    const { chance, focus } = this.#options
     const { first, second } = plans[this.#level]
-    return steps > 1 ? [] : this.#options.chance.pick(steps === 0 ? first : second)
+    if (steps > 1) return []
+    if (steps === 1) return chance.pick(second)
+    return chance.pick(focus && this.#level === 'chief' ? first.filter(focused[focus]) : first)
   }
 }
 

@@ -14,7 +14,7 @@ import { pause } from '../restless-model.ts'
 import { notes } from '../checks/evidence.ts'
 import { judge } from './checks.ts'
 import type { ChildPlan } from './child.ts'
-import { resourceId } from './office.ts'
+import { resourceId, type Focus } from './office.ts'
 import { readTruth, type DecisionEvidence } from './truth.ts'
 
 /** What the round of a kind may be narrowed to. */
@@ -27,6 +27,7 @@ export interface RoundSize {
   losses: number
   /** How all of them end; as they please where it is absent. */
   only?: 'close' | KillPoint
+  focus?: Focus
 }
 
 export const wholeRound: RoundSize = { slots: 2, ends: 14, sends: 3, aborts: 8, losses: 8 }
@@ -153,7 +154,8 @@ export class DecisionRound {
     this.#lives[slot] = life + 1
     const { folder, program } = this.#plan
     const plan: ChildPlan = {
-      folder, database: this.#database, slot, life, threads: this.#threads, seed: this.#chance.below(2 ** 31), speed: 10_000 / leaseMs, origin: this.#origin, ...more,
+      folder, database: this.#database, slot, life, threads: this.#threads, seed: this.#chance.below(2 ** 31), speed: 10_000 / leaseMs, origin: this.#origin,
+      ...(this.#size.focus ? { focus: this.#size.focus } : {}), ...more,
     }
     const child = spawn(process.execPath, ['--no-warnings', program, JSON.stringify(plan)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     let said = ''

@@ -17,7 +17,7 @@ export {}
 
 it('the components in docs/react.md hold under strict types, as they stand', async () => {
   const blocks = [...readFileSync(join(root, 'docs/react.md'), 'utf8').matchAll(/```tsx\n(.*?)```/gs)].map(([, code = '']) => code)
-  expect(blocks.length).toBe(4)
+  expect(blocks.length).toBe(5)
   const folder = mkdtempSync(join(tmpdir(), 'heed-docs-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))

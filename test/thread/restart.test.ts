@@ -265,7 +265,7 @@ describe.each(sharedPlaceKinds())('a thread whose process ended, $name', ({ make
     expect(userTexts(model.calls[0])).toEqual(['Ten files.', 'Then these.'])
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'parked', attempts: 11 } })
     const { messages } = await (await agent.getMemory()).recall(thread)
-    expect(messages[1]).toMatchObject({ role: 'assistant', content: { parts: [{ type: 'step-start' }, { type: 'error', error: { code: 'run_parked', message: expect.stringContaining('parked') } }] } })
+    expect(messages[1]).toMatchObject({ role: 'assistant', content: { parts: [{ type: 'error', error: { code: 'run_parked', message: expect.stringContaining('parked') } }] } })
     await expect(agent.retryParked(thread)).rejects.toMatchObject({ code: 'run_not_parked', message: expect.stringContaining('later runs have written') })
   })
 

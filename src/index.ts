@@ -16,13 +16,14 @@ export { Agent } from './agent/agent.ts'
 export type { GenerateResult, StreamResult } from './agent/stream.ts'
 export type { SuspendedTarget, ToolApproval } from './agent/approvals.ts'
 export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
-export type { LegacyOptions } from './agent/options.ts'
+export type { LegacyOptions, LegacyOptions as AgentGenerateOptions, LegacyOptions as AgentStreamOptions } from './agent/options.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/approvals.ts'
 export { RequestContext } from './run/request-context.ts'
 export {
   hasToolCall, stepCountIs, type AgentExecutionOptions, type MemoryOptions, type MemoryTarget, type SemanticRecallOptions,
-  type StopCondition, type StructuredOutputOptions, type TitleOptions, type ToolChoice, type VectorIndexConfig, type WorkingMemoryOptions,
+  type StopCondition, type StructuredOutputOptions, type TitleOptions, type ToolChoice, type VectorIndexConfig, type WokenRunOptions,
+  type WorkingMemoryOptions,
 } from './run/options.ts'
 
 // Tools
@@ -38,7 +39,8 @@ export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings
 
 // Chunks and results of runs
 export type {
-  Chunk, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk, StepFinishPayload, Usage,
+  Chunk, Chunk as AgentChunkType, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk,
+  StepFinishPayload, Usage,
 } from './message/chunk.ts'
 export type { RunResult } from './run/output/run-result.ts'
 export type { StepResult, ToolCall, ToolResult, WaitingCall } from './run/step/step-result.ts'
@@ -47,6 +49,7 @@ export type { StepResult, ToolCall, ToolResult, WaitingCall } from './run/step/s
 export { MessageList, type MessageSource, type MessageView } from './message/list/list.ts'
 export type { AgentInput, AgentMessage, ModelMessageInput, UIMessageInput } from './message/read/input.ts'
 export type * from './message/message.ts'
+export type { ProviderOptions as ProviderMetadata } from './message/message.ts'
 export type { MessageRow, RowRole } from './message/row.ts'
 export type { ModelToolOutput } from './message/message.ts'
 export { fromUIMessages, type FromUIOptions } from './message/ui/from-ui.ts'
@@ -55,13 +58,13 @@ export type { UIDocumentPart, UIFilePart, UIMessage, UIMetadata, UIPart, UIToolP
 export type { ExplainedHit, ExplainedPart, ExplainedPrompt, PromptSource } from './prompt/explain.ts'
 export type { CommonPrefix, Fingerprint } from './prompt/explain.ts'
 export { estimateTokens } from './prompt/tokens.ts'
-export type { SystemMessage, SystemMessageInput, SystemModelMessage } from './prompt/system.ts'
+export type { SystemMessage, SystemMessage as CoreSystemMessage, SystemMessageInput, SystemModelMessage } from './prompt/system.ts'
 
 // Processors
 export type * from './processors/processor.ts'
 
 // Threads
-export type { SendOptions } from './thread/send/send.ts'
+export type { RunSendOptions, SendBranches, SendOptions, ThreadSendOptions } from './thread/send/options.ts'
 export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/send/receipt.ts'
 export type { StateInput } from './signals/state.ts'
 export type { SubscribeOptions } from './thread/watch/subscription.ts'
@@ -118,4 +121,4 @@ export {
 } from './base/logger.ts'
 export type { TracingOptions } from './tracing/options.ts'
 export type { JSONObject, JSONValue } from './base/json.ts'
-export type { AISDKSchema, InferInput, InferOutput, PlainJSONSchema, Schema } from './schema/schema.ts'
+export type { AISDKSchema, InferInput, InferOutput, PlainJSONSchema, Schema, StandardJSONSchemaV1 } from './schema/schema.ts'

@@ -98,8 +98,24 @@ void new Agent({ id: 'x', instuctions: 'a typo' })
 void new Agent({ id: 'x', workflows: {} })
 // @ts-expect-error only false
 void new Agent({ id: 'x', editor: { tools: true } })
-// @ts-expect-error a model is provider/model
-void new Agent({ id: 'x', model: 'gpt-5.5' })
+// A model may come from the environment, or from a function that reads a setting. A name that is not provider/model is rejected when it is used.
+void new Agent({ id: 'x', model: process.env.MODEL ?? 'openai/gpt-5.5' })
+void new Agent({ id: 'x', model: async () => 'openai/gpt-5.5' })
+// @ts-expect-error a model is a name or an object
+void new Agent({ id: 'x', model: 7 })
+
+// A send names a thread with its resource, or a run.
+agent.sendMessage('Hi', { threadId: 't', resourceId: 'r', ifIdle: { streamOptions: { memory: { options: { lastMessages: 4 } } } } })
+agent.sendMessage('Hi', { runId: 'run-1' })
+agent.sendMessage('Hi', { runId: 'run-1', threadId: 't', resourceId: 'r' })
+// @ts-expect-error neither a thread nor a run
+agent.sendMessage('Hi', {})
+// @ts-expect-error a thread without its resource
+agent.sendMessage('Hi', { threadId: 't' })
+// @ts-expect-error a resource without a thread
+agent.queueMessage('Hi', { resourceId: 'r' })
+// @ts-expect-error neither a thread nor a run
+void agent.sendStateSignal({ id: 'browser', cacheKey: 'a', contents: 'a' }, { ifIdle: { behavior: 'persist' } })
 // @ts-expect-error that is no tool
 void new Agent({ id: 'x', tools: { t: { description: 'x' } } })
 // @ts-expect-error that is no agent

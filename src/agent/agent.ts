@@ -20,7 +20,7 @@ import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
 import { retryParked } from '../thread/control/resume.ts'
 import type { PreparedRun, RunEnvironment, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import type { SendOptions } from '../thread/send/send.ts'
+import type { SendOptions } from '../thread/send/options.ts'
 import { subscribe, type AgentThreadSubscription, type SubscribeOptions } from '../thread/watch/subscription.ts'
 import { abortRun, abortThread, type AbortOptions } from '../thread/control/abort.ts'
 import type { AbortAnswer } from '../thread/cluster/peers.ts'
@@ -31,8 +31,8 @@ import {
   type SuspendedRunsFilter, type SuspendedTarget, type ToolApproval,
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
-import { checkConfig, contextKeys, resolve, type AgentConfig } from './config.ts'
-import { checkOptions, fromLegacyOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
+import { checkConfig, resolve, type AgentConfig } from './config.ts'
+import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
 import { describeAgent, explainAgentPrompt, type AgentDescription } from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
@@ -41,7 +41,7 @@ import {
   checkSend, hasCallerId, messageToSignal, sendNotifications, toSignal, UnresolvedSends, type NotificationDeliveryPolicyConfig,
   type NotificationInput, type NotificationResult, type NotificationTarget,
 } from './sends.ts'
-import { describeThread, prepareRun, resolveOptions } from './prepare.ts'
+import { describeThread, legacyOptions, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { StorageBinding } from './storage-binding.ts'
 import { titlerOfMarkedThread } from './memory/titler.ts'
@@ -107,14 +107,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return (await runCall(this, messages, options, true)) as StreamResult<TTools, S>
   }
 
-  /** An older name of `generate`. */
-  generateLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<GenerateResult<TTools, never>> {
-    return this.generate(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
+  /** An older name of `generate`, with `defaultGenerateOptionsLegacy`. */
+  async generateLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<GenerateResult<TTools, never>> {
+    return this.generate(messages, await legacyOptions(this.#config, 'defaultGenerateOptionsLegacy', options))
   }
 
-  /** An older name of `stream`. */
-  streamLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<StreamResult<TTools, never>> {
-    return this.stream(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
+  /** An older name of `stream`, with `defaultStreamOptionsLegacy`. */
+  async streamLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<StreamResult<TTools, never>> {
+    return this.stream(messages, await legacyOptions(this.#config, 'defaultStreamOptionsLegacy', options))
   }
 
   /** The prompt for these messages, part by part, with the origin and the cost of each. Processors are not called. */
@@ -436,8 +436,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   async defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
-    const { defaultOptions, defaultGenerateOptionsLegacy, defaultStreamOptionsLegacy } = this.#config
-    if (!defaultOptions && !defaultGenerateOptionsLegacy && !defaultStreamOptionsLegacy) return undefined
+    if (!this.#config.defaultOptions) return undefined
     return (await resolveOptions(this.#config, options)).memory
   }
 
@@ -458,11 +457,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  contextKeys(): Promise<readonly string[]> | undefined {
-    return contextKeys(this.#config)
-  }
-
-  /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
     if (!this.#historyDependsOnRequest && !options.inputProcessors && !options.outputProcessors) return undefined
     return historyOptionsOfCall(this.id, this.#config, options)
@@ -476,7 +470,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
       return here.threads().sends.send(here, mode, signal, checked, { named })
     // It may reject while earlier sends are pending; the receipt reports it.
     if (here instanceof Promise) here.catch(() => {})
-    return this.#unresolved.receipt(site.threads, signal, options, async (runId) => {
+    return this.#unresolved.receipt(site.threads, mode, signal, options, async (runId) => {
       const placed = await here
       return placed.threads().sends.send(placed, mode, signal, checked, { runId, named })
     })

@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../base/errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Sites } from '../heed/site.ts'
@@ -38,9 +38,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   agents?: Dynamic<AgentsInput>
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
   defaultOptions?: Dynamic<AgentExecutionOptions>
-  /** An older name of `defaultOptions`. */
+  /** Options for every `generateLegacy()`; the options of a call override them. */
   defaultGenerateOptionsLegacy?: Dynamic<LegacyOptions>
-  /** An older name of `defaultOptions`. */
+  /** Options for every `streamLegacy()`; the options of a call override them. */
   defaultStreamOptionsLegacy?: Dynamic<LegacyOptions>
   /** What displays and transcripts see of the payloads of all tools. */
   transform?: ToolPayloadTransformPolicy
@@ -304,22 +304,6 @@ function invalidValue(field: string, agent: string, what: string): HeedError {
   return new HeedError('invalid_agent', `${field} of agent '${agent}' must be ${what}, or a function that returns one.`, {
     details: { field },
   })
-}
-
-/** The keys of the request context that the agent's schema declares. */
-export function contextKeys({ requestContextSchema }: AgentConfig): Promise<readonly string[]> | undefined {
-  return requestContextSchema === undefined ? undefined : declaredKeys(requestContextSchema)
-}
-
-async function declaredKeys(schema: unknown): Promise<readonly string[]> {
-  try {
-    const { properties } = await compileSchema(schema, 'requestContextSchema').jsonSchema()
-    return Object.keys(properties ?? {})
-  } catch (error) {
-    // A schema that cannot be converted to JSON Schema declares no keys: the run reports which keys it lost.
-    if (isHeedError(error) && error.code === 'invalid_schema') return []
-    throw error
-  }
 }
 
 /** The value for this request. */

@@ -105,8 +105,19 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   checkKnown('structuredOutput', structuredOutput, structuredNames, of)
   checkKnown('modelSettings', modelSettings, modelSettingNames, of)
   checkKnown('memory', memory, memoryNames, of)
-  if (typeof memory?.thread === 'object') checkKnown('memory.thread', memory.thread, threadNames, of)
+  if (isObject(memory?.thread)) checkThread(memory.thread, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+}
+
+function checkThread(thread: object, of: string): void {
+  checkKnown('memory.thread', thread, threadNames, of)
+  const { title, metadata } = thread as Record<string, unknown>
+  const wanted: Array<[string, string | undefined]> = [
+    ['memory.thread.title', title === undefined || typeof title === 'string' ? undefined : 'a text'],
+    ['memory.thread.metadata', metadata === undefined || isObject(metadata) ? undefined : 'an object'],
+  ]
+  for (const [option, what] of wanted)
+    if (what !== undefined) throw new HeedError('invalid_argument', `${option} of ${of} must be ${what}.`, { details: { option } })
 }
 
 /** Rejects unknown fields, which may be misspelt options. */

@@ -4,18 +4,19 @@ import { untilAborted } from '../base/promises.ts'
 import type { Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
-import { systemMessages, type SystemMessage } from '../prompt/system.ts'
+import { splitProviderOptions, systemMessages, type SystemMessage } from '../prompt/system.ts'
 import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
-import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
+import { emptyToolSet, resolveTools, type ResolvedTool, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
-import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type ResolvedOptions } from './options.ts'
+import { lostContext } from '../thread/send/stored-options.ts'
+import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions } from './options.ts'
 import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
-import { agentTools } from './subagents.ts'
+import { agentTools, isAgentTool } from './subagents.ts'
 import { titlerFor } from './memory/titler.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
@@ -29,18 +30,29 @@ export function resolveOptions(config: AgentConfig, options: AgentExecutionOptio
 async function resolveMergedOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
   const requestContext = contextOf(config, options.requestContext)
   const context = { requestContext }
-  const who = config.id ?? config.name ?? 'without a name'
-  let defaults: AgentExecutionOptions = {}
-  for (const key of ['defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
-    const legacy = config[key]
-    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(expectObject(await resolve(legacy, context), key, who)))
-  }
-  if (config.defaultOptions)
-    defaults = mergeOptions(defaults, expectObject(await resolve(config.defaultOptions, context), 'defaultOptions', who))
+  const defaults = config.defaultOptions
+    ? expectObject(await resolve(config.defaultOptions, context), 'defaultOptions', nameOf(config))
+    : {}
   if (config.requestContextSchema !== undefined) await validateRequestContext(config, requestContext)
   const merged = Object.assign(mergeOptions(defaults, options), { requestContext })
   checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
   return merged
+}
+
+/** The options of a legacy call: its own, over the agent's defaults for that method. */
+export async function legacyOptions(
+  config: AgentConfig, key: 'defaultGenerateOptionsLegacy' | 'defaultStreamOptionsLegacy', given: LegacyOptions,
+): Promise<AgentExecutionOptions<never>> {
+  const options = fromLegacyOptions(given)
+  const defaults = config[key]
+  if (!defaults || typeof options !== 'object' || options === null) return options as AgentExecutionOptions<never>
+  const context = { requestContext: contextOf(config, options.requestContext) }
+  const legacy = fromLegacyOptions(expectObject(await resolve(defaults, context), key, nameOf(config)))
+  return mergeOptions(legacy, options) as AgentExecutionOptions<never>
+}
+
+function nameOf({ id, name }: AgentConfig): string {
+  return id ?? name ?? 'without a name'
 }
 
 /** The environment of the run, and the site for its subagents. */
@@ -80,7 +92,7 @@ async function resolveSetup(
   )
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
   const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject))
-  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
+  const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
   const models = await resolveModels(model, agent.id)
   const recalled = await recallSources(config, options, [input, output], request, {
     runtime: site.threads,
@@ -91,10 +103,10 @@ async function resolveSetup(
     id: request.runId,
     agent,
     requestContext: options.requestContext,
-    options,
+    options: call ? mergeOptions({ providerOptions: call }, options) : options,
     models,
     system,
-    tools,
+    tools: withinContext(tools, lostContext(request.lost ?? []), working.tools),
     structured,
     processors: pipeline,
     context: working.context.concat(recalled),
@@ -117,7 +129,8 @@ async function resolveSetup(
 /** The start of every prompt of the run, and the tools that are `offered` with it unless a processor changes them. */
 export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, working: WorkingMemoryParts) {
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
-  const instructions = [...(await resolveInstructions(config, options)), ...working.system]
+  const { system, call } = splitProviderOptions(await resolveInstructions(config, options))
+  const instructions = [...system, ...working.system]
   const tools = await resolveToolSet(config, options, agent, site, working.tools)
   const { activeTools } = options
   return {
@@ -125,6 +138,8 @@ export async function resolvePrompt(config: AgentConfig, options: ResolvedOption
       structured?.instruction === undefined
         ? instructions
         : [...instructions, { role: 'system' as const, content: structured.instruction }],
+    /** Provider options of the instructions that belong to the call. */
+    call,
     tools,
     offered: tools.definitions.filter(({ name }) => !activeTools || activeTools.includes(name)),
     structured,
@@ -161,6 +176,27 @@ export async function resolveToolSet(
   const tools = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
   checkToolNames(options, tools)
   return tools
+}
+
+/**
+ * The tools of a run that lost keys of its request context with an earlier process. A tool may need them, so that it fails instead of
+ * running; called agents check their own tools, and the tools of memory (`own`) need no context.
+ */
+function withinContext(tools: ToolSet, lost: readonly string[], own: ToolsInput): ToolSet {
+  if (lost.length === 0) return tools
+  const keys = lost.map((key) => `'${key}'`).join(', ')
+  const refuse = (name: string) => () => {
+    throw new HeedError(
+      'tool_interrupted',
+      `${name} was not run: ${keys} of the request context cannot be stored as JSON and was lost when its process ended. Start a new run.`,
+    )
+  }
+  const checked = [...tools.tools].map(([name, resolved]): [string, ResolvedTool] => {
+    const { tool } = resolved
+    if (!tool.execute || isAgentTool(tool) || own[name] === tool) return [name, resolved]
+    return [name, { ...resolved, tool: { ...tool, requireApproval: () => Promise.resolve(false), execute: refuse(name) } }]
+  })
+  return { ...tools, tools: new Map(checked) }
 }
 
 /** The processors of a call, in the order in which their hooks are called. */

@@ -16,7 +16,10 @@ export type AgentScheduleScope = Omit<ScheduleScope, 'agentId'>
 
 /** The schedules of one agent. */
 export interface AgentSchedules {
-  /** Validates the input and stores it. Replaces the agent's schedule of the same id; rejects the id of another agent's with `id_taken`. */
+  /**
+   * Validates the input and stores it. Replaces the agent's schedule of the same id, unless it is the same schedule: that one stays
+   * unchanged. Rejects the id of another agent's with `id_taken`.
+   */
   create(input: ScheduleInput): Promise<ScheduleRecord>
   /** The same, unless a schedule of this id is stored: that one stays unchanged. */
   createOnce(input: ScheduleInput & { id: string }): Promise<ScheduleOnce>

@@ -6,11 +6,12 @@ import type { NotificationResult } from '../inbox/settlement.ts'
 import { createdSignal } from '../signals/conversions.ts'
 import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { WokenRunOptions } from '../run/options.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
-import { checkSendOptions, hasRun, persists, rejected, type CheckedSend, type SendOptions } from '../thread/send/send.ts'
+import { checkSendOptions, hasRun, persists, type CheckedSend, type SendOptions } from '../thread/send/options.ts'
+import { rejected } from '../thread/send/send.ts'
 import type { Askable } from './askable.ts'
 import { checkOptions } from './options.ts'
 
@@ -54,7 +55,7 @@ function normaliseContext({ clock, newId }: Origin, reservedTags: readonly strin
 interface WithStreamOptions {
   threadId?: string
   resourceId?: string
-  ifIdle?: { streamOptions?: AgentExecutionOptions }
+  ifIdle?: { streamOptions?: WokenRunOptions }
 }
 
 /** Validates the options of a send. Throws before anything is stored or published. */
@@ -70,7 +71,7 @@ function checkStreamOptions(options: WithStreamOptions): void {
   const { streamOptions } = options?.ifIdle ?? {}
   if (streamOptions === undefined) return
   checkOptions(streamOptions, 'ifIdle.streamOptions')
-  const { thread, resource } = streamOptions.memory ?? {}
+  const { thread, resource } = (streamOptions as WokenRunOptions).memory ?? {}
   checkTarget('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
   checkTarget('resource', resource, options.resourceId)
 }
@@ -85,7 +86,7 @@ function checkTarget(field: 'thread' | 'resource', named: string | undefined, ta
 
 /** Sends whose storage is being resolved. The sends of one thread reach it in the order of their calls. */
 export class UnresolvedSends {
-  readonly #last = new Map<string, Promise<unknown>>()
+  readonly #last = new Map<string, { sent: Promise<unknown>; runId: string }>()
 
   /** Whether a send of this thread is pending: later ones must wait for it. */
   includes({ threadId }: SendOptions): boolean {
@@ -95,17 +96,21 @@ export class UnresolvedSends {
   /**
    * Returns the receipt synchronously. `send` is called when the storage is resolved, with the id of the run that it starts if it wakes.
    */
-  receipt(runtime: ThreadRuntime, signal: Signal, options: SendOptions, send: (runId: string) => Promise<SendReceipt>): SendReceipt {
-    const runId = runtime.newId()
+  receipt(
+    runtime: ThreadRuntime, mode: 'now' | 'queue', signal: Signal, options: SendOptions, send: (runId: string) => Promise<SendReceipt>,
+  ): SendReceipt {
+    const runId = options.ifIdle?.streamOptions?.runId ?? runtime.newId()
     const accepted: Signal = { ...signal, acceptedAt: new Date(runtime.clock.now()).toISOString() }
     const before = options.threadId === undefined ? undefined : this.#last.get(options.threadId)
-    const sent = (before ?? Promise.resolve()).then(() => send(runId))
-    if (options.threadId !== undefined) this.#follow(options.threadId, sent)
+    const sent = (before?.sent ?? Promise.resolve()).then(() => send(runId))
+    // The first of them starts the run that the others enter, unless they are queued.
+    const named = (mode === 'now' ? before?.runId : undefined) ?? runId
+    if (options.threadId !== undefined) this.#follow(options.threadId, sent, before?.runId ?? runId)
     let stored: Promise<void> | undefined
     let acceptance: Promise<Acceptance> | undefined
     return {
       accepted: true,
-      runId: hasRun(options.ifIdle) ? runId : signal.id,
+      runId: hasRun(options.ifIdle) ? named : signal.id,
       signal: createdSignal(accepted),
       ...(persists(options) && !signal.transient ? { persisted: optional(sent.then((receipt) => receipt.persisted)) } : {}),
       get stored() {
@@ -120,11 +125,12 @@ export class UnresolvedSends {
     }
   }
 
-  #follow(threadId: string, sent: Promise<unknown>): void {
-    const last = sent.then(() => {}, () => {}).then(() => {
+  #follow(threadId: string, sent: Promise<unknown>, runId: string): void {
+    const last = { sent: sent.then(() => {}, () => {}), runId }
+    this.#last.set(threadId, last)
+    void last.sent.then(() => {
       if (this.#last.get(threadId) === last) this.#last.delete(threadId)
     })
-    this.#last.set(threadId, last)
   }
 }
 

@@ -39,8 +39,15 @@ export function agentTools(agents: AgentsInput, site: Site, maxDepth = defaultMa
   return Object.fromEntries(defined.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, site, maxDepth)]))
 }
 
+const agentToolsMade = new WeakSet<Tool>()
+
+/** Whether this tool calls an agent. */
+export function isAgentTool(tool: Tool): boolean {
+  return agentToolsMade.has(tool)
+}
+
 function agentTool(key: string, agent: Agent, site: Site, maxDepth: number): Tool {
-  return createTool({
+  const tool = createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,
     inputSchema: input,
@@ -61,7 +68,9 @@ function agentTool(key: string, agent: Agent, site: Site, maxDepth: number): Too
       return { text: await runOnChildThread(here, prompt, { ...context, threadId, resourceId }, nesting) }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
-  })
+  }) as Tool
+  agentToolsMade.add(tool)
+  return tool
 }
 
 /** How many agents have called agents, where no thread has a parent to count. */

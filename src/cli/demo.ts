@@ -26,7 +26,7 @@ interface Choice {
 }
 
 function chooseModel(named: string | undefined, fast: boolean): Choice {
-  if (named !== undefined) return { model: named as ModelId, why: `${named}.` }
+  if (named !== undefined) return { model: named, why: `${named}.` }
   const [variable, model] = fast ? [] : (keys.find(([variable]) => process.env[variable]) ?? [])
   if (model) return { model, why: `${model}, because ${variable} is set.` }
   return { model: demoScript(fast ? 0 : 25), why: `a script. To see a real model, set ${keys.map(([key]) => key).join(' or ')}.` }

@@ -9,6 +9,7 @@ import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import type { Storage } from '../store/contract/storage.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Sites, type Site } from './site.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
@@ -60,7 +61,10 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   readonly #agents: Agents
   /** Agents that named this Heed themselves, by their ids. */
   readonly #joined = new Map<string, Agent>()
-  #started = false
+  /** Set from the first use on. */
+  #begun: Promise<void> | undefined
+  /** The last failure of a start in the background. */
+  #reported: string | undefined
 
   constructor(config: HeedConfig<Agents> = {}) {
     checkNames('new Heed()', config, known)
@@ -76,6 +80,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       logger: this.logger,
       tracing: config.tracing,
       inbox,
+      onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
       ...(config.bus ? { bus: config.bus } : {}),
     })
@@ -132,7 +137,9 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
         details: { agentId: id },
       })
     this.#joined.set(id, agent)
-    if (this.#started) agent.threads().register(agent)
+    if (!this.#begun || this.closed || agent.storageDependsOnRequest) return
+    agent.threads().register(agent)
+    agent.threads().open().catch((error: unknown) => this.reportFailedStart(error))
   }
 
   /** @internal */
@@ -141,17 +148,52 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   }
 
   /**
-   * Opens the storage and continues what an earlier process left: unfinished runs go on, pending signals wake their threads. A `memory`
-   * that is a function is called with an empty context and with each of `requestContexts`; threads in other storages continue when a
-   * request resolves their storage.
+   * Opens the storages and continues what an earlier process left: unfinished runs go on, pending signals wake their threads, and what is
+   * due is sent. The first use of a thread, a memory, an inbox, a schedule or a handler does the same in the background; `start()` resolves
+   * when it is done. A `memory` that is a function is called with an empty context and with each of `requestContexts`; threads in other
+   * storages continue when a request resolves their storage.
    */
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
     checkNames('start()', options, ['requestContexts'])
-    this.#started = true
     const sites = await this.#registerAgents(options.requestContexts)
+    await this.begin()
     await Promise.all(sites.map(({ threads }) => threads.sweep()))
     await Promise.all(sites.flatMap(({ inbox, schedules }) => [inbox.sweep(), schedules.sweep()]))
+  }
+
+  /**
+   * @internal Registers all agents, opens their storages, whose sweeps and dispatches begin with that, and starts the sources. Once; again
+   * if it failed.
+   */
+  begin(): Promise<void> {
+    // A storage that opens calls this too.
+    this.#begun ??= Promise.resolve().then(() => this.#begin()).catch((error: unknown) => {
+      this.#begun = undefined
+      throw error
+    })
+    return this.#begun
+  }
+
+  async #begin(): Promise<void> {
+    if (this.closed) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
+    await Promise.all(this.#registerAtOwnStorages().map((threads) => threads.open()))
+    this.#reported = undefined
     this.sources.start()
+  }
+
+  /** The first use of any storage begins the work of all agents. A storage that is opened again later has the same agents. */
+  #onStorageOpen(): void {
+    if (this.closed) return
+    this.#registerAtOwnStorages()
+    if (!this.#begun) this.begin().catch((error: unknown) => this.reportFailedStart(error))
+  }
+
+  /** @internal Logs why a start in the background failed, once. The next use, or `start()`, tries again. */
+  reportFailedStart(failure: unknown): void {
+    const error = describe(failure)
+    if (this.closed || error === this.#reported) return
+    this.#reported = error
+    this.logger.error('a storage could not be opened: its threads, notifications and schedules are not processed', { error })
   }
 
   /**
@@ -188,6 +230,18 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
         for (const context of [undefined, ...requestContexts]) await this.#registerForRequest(agent, context)
     }
     return this.sites.all()
+  }
+
+  /** Registers the agents whose storage no request decides. Returns the runtimes of these storages. */
+  #registerAtOwnStorages(): ThreadRuntime[] {
+    const found = new Set<ThreadRuntime>()
+    for (const agent of Object.values(this.listAgents())) {
+      if (agent.storageDependsOnRequest) continue
+      const threads = agent.threads()
+      threads.register(agent)
+      found.add(threads)
+    }
+    return [...found]
   }
 
   /** A `memory` function that fails here is called again by the next request. */

@@ -19,6 +19,8 @@ export interface SiteOptions {
   tracing?: TracingOptions | false | undefined
   bus?: Bus
   inbox?: InboxSettings
+  /** Called when a storage is first used. */
+  onOpen?: (() => void) | undefined
 }
 
 /** The objects of one storage in one process. They are made here and nowhere else. */
@@ -32,11 +34,12 @@ export class Site implements RunEnvironment {
   readonly pruner: Pruner
   readonly ephemeralRuns = new EphemeralRuns()
   readonly #given: Storage | undefined
+  readonly #logDefault: Logger['info']
   #default: Promise<Storage> | undefined
 
   /** Without a storage, the default one is opened when it is first used. */
   constructor(key: unknown, storage: Storage | undefined, options: SiteOptions) {
-    const { clock, logger, tracing, bus, inbox: settings = inboxSettings() } = options
+    const { clock, logger, tracing, bus, onOpen, inbox: settings = inboxSettings() } = options
     this.key = key
     this.#given = storage
     this.threads = new ThreadRuntime({
@@ -47,17 +50,20 @@ export class Site implements RunEnvironment {
       ...(logger ? { logger } : {}),
       ...(bus ? { bus } : {}),
     })
+    // The agents of a Heed are expected there; an agent that belongs to none may have been forgotten.
+    this.#logDefault = (message, fields) => this.threads.logger[onOpen ? 'info' : 'warn'](message, fields)
     this.newId = this.threads.newId
     const ephemeral = storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true
     this.inbox = new Inbox(this.threads, { store: async () => notificationStoreOf(await this.storage()), settings, ephemeral })
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
     this.pruner = new Pruner(this.threads, () => this.storage())
     for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.pruner]) this.threads.addService(service)
+    if (onOpen) this.threads.addService({ onOpen, close: async () => {} })
   }
 
   /** The storage of the threads and of everything beside them. */
   storage(): Promise<Storage> {
-    return this.#given ? Promise.resolve(this.#given) : (this.#default ??= defaultStorage())
+    return this.#given ? Promise.resolve(this.#given) : (this.#default ??= defaultStorage(this.#logDefault))
   }
 
   get clock(): Clock {

@@ -9,6 +9,7 @@ import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/su
 export class Sources {
   readonly #heed: Heed
   readonly #sources = new Map<string, SignalProvider>()
+  #stopped = false
 
   constructor(heed: Heed, sources: readonly SignalProvider[]) {
     this.#heed = heed
@@ -43,11 +44,14 @@ export class Sources {
     return this.#sources.get(id)
   }
 
+  /** Has no effect after `stop()`. */
   start(): void {
+    if (this.#stopped) return
     for (const source of this.#sources.values()) source.start()
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true
     await Promise.all([...this.#sources.values()].map((source) => source.stop()))
   }
 

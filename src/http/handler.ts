@@ -59,9 +59,10 @@ const securityHeaders: Record<string, string> = {
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-/** Serves all routes of a Heed. */
+/** Serves all routes of a Heed, and starts it: runs that an earlier process left are continued, and what is due is sent. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
   const handler = new RequestHandler(heed, options)
+  heed.begin().catch((error: unknown) => heed.reportFailedStart(error))
   const handle = async (request: Request) => toFetchResponse(await handler.respond(new FetchHttpRequest(request)), request.method)
   return Object.assign(handle, { close: () => handler.close() })
 }

@@ -1,6 +1,6 @@
 import { isName } from '../base/json.ts'
 import { HeedError } from '../base/errors.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { WokenRunOptions } from '../run/options.ts'
 import type { DispatchSettings } from '../schedule/dispatcher.ts'
 
 /** The thread that a notification is for. */
@@ -8,7 +8,7 @@ export interface NotificationTarget {
   resourceId: string
   threadId: string
   /** For the run that starts when the notification wakes an idle thread at once. */
-  ifIdle?: { streamOptions?: AgentExecutionOptions }
+  ifIdle?: { streamOptions?: WokenRunOptions }
 }
 
 /** How a Heed handles notifications. */

@@ -2,6 +2,7 @@ import { checkName, checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
 import { systemClock } from '../base/clock.ts'
+import { consoleLogger } from '../base/logger.ts'
 import type { Message } from '../message/message.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { EmbedderInput } from '../run/model/model-router.ts'
@@ -19,7 +20,7 @@ import {
 import { checkMemoryOptions, checkOptionNames, defaultLastMessages } from './options.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './resource-memory.ts'
-import { checkVectorOption, isSearch, openIndex, searchMessages, type BuiltInVectors } from './semantic/search.ts'
+import { checkVectorOption, checkVectorPlace, isSearch, openIndex, searchMessages, type BuiltInVectors } from './semantic/search.ts'
 import { textEmbedderWithFormer } from './semantic/setting.ts'
 import {
   childThreadIds, createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList,
@@ -54,6 +55,7 @@ export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
   #embedder: TextEmbedder | undefined
+  readonly #vector: BuiltInVectors | undefined
   readonly #bindings = new MemoryBindings()
   #default: Promise<Storage> | undefined
 
@@ -71,6 +73,8 @@ export class Memory {
     }
     if (storage !== undefined) checkStorage(storage)
     checkVectorOption(vector)
+    if (vector && storage) checkVectorPlace(vector, storage)
+    this.#vector = vector || undefined
     this.storage = storage
     if (formerEmbedder !== undefined && embedder === undefined) {
       throw new HeedError('invalid_argument', 'formerEmbedder serves until embedder has made its vectors. Set embedder too.', {
@@ -91,6 +95,11 @@ export class Memory {
     return this.#embedder
   }
 
+  /** @internal Rejects what the store of its threads cannot honour. */
+  checkStore(store: ThreadStore): void {
+    checkVectorPlace(this.#vector, store)
+  }
+
   /** @internal Calls go to the storage of the agent from now on. */
   bind(binding: MemoryBinding, owner: object | undefined): void {
     this.#bindings.add(binding, owner)
@@ -100,7 +109,7 @@ export class Memory {
   at(binding: MemoryBinding, owner: object | undefined): Memory {
     this.bind(binding, owner)
     if (this.#bindings.isOnlyStorage(binding)) return this
-    const handle = new Memory({ ...this.options, ...(this.storage && { storage: this.storage }) })
+    const handle = new Memory({ ...this.options, ...(this.storage && { storage: this.storage }), vector: this.#vector })
     handle.#embedder = this.#embedder
     handle.bind(binding, handle)
     return handle
@@ -273,14 +282,14 @@ export class Memory {
 
   /** The storage of a memory without an agent. */
   #storage(): Promise<Storage> {
-    return this.storage ? Promise.resolve(this.storage) : (this.#default ??= defaultStorage())
+    return this.storage ? Promise.resolve(this.storage) : (this.#default ??= defaultStorage(consoleLogger.warn))
   }
 
   async #open(): Promise<ThreadStore> {
     const binding = this.#bindings.current()
-    if (binding) return binding.store()
-    const store = await threadStoreOf(await this.#storage())
-    await store.open()
+    const store = binding ? await binding.store() : await threadStoreOf(await this.#storage())
+    this.checkStore(store)
+    if (!binding) await store.open()
     return store
   }
 }

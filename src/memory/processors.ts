@@ -61,6 +61,7 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
   readonly id = 'semantic-recall'
   readonly options: SemanticRecallOptions
   readonly embedder: TextEmbedder | undefined
+  readonly vector: BuiltInVectors | undefined
 
   constructor({ embedder, vector, ...options }: SemanticRecallProcessorOptions = {}) {
     if ('storage' in options) {
@@ -72,6 +73,7 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
     }
     parseRecallOptions({ semanticRecall: options })
     checkVectorOption(vector)
+    this.vector = vector || undefined
     this.options = options
     this.embedder = embedder === undefined || vector === false ? undefined : textEmbedder(embedder)
   }
@@ -133,10 +135,10 @@ export function workingMemoryOptionsIn(lists: Lists): WorkingMemoryOptions | und
   return named && (named.options ?? { enabled: false })
 }
 
-/** The options and the embedder of a SemanticRecall in the lists. Another processor with that id replaces recall. */
-export function semanticRecallIn(lists: Lists): Pick<SemanticRecall, 'options' | 'embedder'> | undefined {
+/** The options, the embedder and the vectors of a SemanticRecall in the lists. Another processor with that id replaces recall. */
+export function semanticRecallIn(lists: Lists): Pick<SemanticRecall, 'options' | 'embedder' | 'vector'> | undefined {
   const named = findProcessor(lists, 'semantic-recall') as Partial<SemanticRecall> | undefined
-  return named && { options: named.options ?? { enabled: false }, embedder: named.embedder }
+  return named && { options: named.options ?? { enabled: false }, embedder: named.embedder, vector: named.vector }
 }
 
 /** The storage of an agent's threads: the memory's, or a MessageHistory's. Both must be the same: a thread is stored once. */

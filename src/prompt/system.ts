@@ -39,6 +39,32 @@ function systemMessage(item: unknown, field: string): SystemModelMessage[] {
   return item.content === '' ? [] : [{ role: 'system', content: item.content, ...(options && { providerOptions: options }) }]
 }
 
+/** Options that providers read from a system message. Every other option belongs to the call. */
+const messageOption = /^cache[_-]?(control|point)$/i
+/** Their provider writes all options of a message into the message. */
+const ownedByMessage: ReadonlySet<string> = new Set(['openaiCompatible', 'openai-compatible'])
+
+/**
+ * Separates the provider options of instructions: a model applies those of a message to that message only, so that settings such as
+ * `openai.reasoningEffort` have to be options of the call. Of several messages, the later one counts.
+ */
+export function splitProviderOptions(messages: readonly SystemMessage[]): { system: SystemMessage[]; call: ProviderOptions | undefined } {
+  const call: ProviderOptions = {}
+  const system = messages.map((message) => {
+    if (!message.providerOptions) return message
+    const kept: ProviderOptions = {}
+    for (const [provider, options] of Object.entries(message.providerOptions)) {
+      for (const [name, value] of Object.entries(options)) {
+        const to = ownedByMessage.has(provider) || messageOption.test(name) ? kept : call
+        to[provider] = { ...to[provider], [name]: value }
+      }
+    }
+    const { providerOptions: _, ...rest } = message
+    return Object.keys(kept).length === 0 ? rest : { ...rest, providerOptions: kept }
+  })
+  return { system, call: Object.keys(call).length === 0 ? undefined : call }
+}
+
 function invalidInstructions(field: string, reason: string): HeedError {
   const message = `${field} ${reason}. Write a text, { role: 'system', content: 'text' }, or a list of these.`
   return new HeedError('invalid_agent', message, { details: { field } })

@@ -18,6 +18,7 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'tool'; toolName
 
 /** The thread that stores the conversation. */
 export interface MemoryTarget {
+  /** With `title` or `metadata`: they are set on a new thread and on an existing one. Metadata is merged key by key. */
   thread: string | { id: string; title?: string; metadata?: Record<string, JSONValue> }
   resource?: string
   /** Overrides of the agent's memory options for this call. */
@@ -148,6 +149,7 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   outputProcessors?: Processor[]
   maxProcessorRetries?: number
   transform?: ToolPayloadTransformPolicy
+  /** The id of the run. An id that another run of the thread has is not used. */
   runId?: string
   /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean
@@ -156,6 +158,16 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   onFinish?: (result: RunResult) => void | Promise<void>
   onError?: (event: { error: Error }) => void | Promise<void>
   onAbort?: (event: { steps: StepResult[] }) => void | Promise<void>
+}
+
+/** Options of a run that a send starts. The target of the send is its thread; `memory` may repeat it. */
+export interface WokenRunOptions extends Omit<AgentExecutionOptions, 'memory'> {
+  memory?: {
+    thread?: string | { id?: string; title?: string; metadata?: Record<string, JSONValue> }
+    resource?: string
+    /** Overrides of the agent's memory options for this run. */
+    options?: MemoryOptions
+  }
 }
 
 export function modelToolChoice(choice: ToolChoice | undefined): LanguageModelV4ToolChoice | undefined {

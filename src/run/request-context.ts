@@ -3,7 +3,8 @@ type All<Values> = { [Key in keyof Values]: Values[Key] }
 
 /**
  * Values of one request that instructions, models, tools and processors may depend on: the user's plan, a locale, a database handle.
- * They are not sent to the model and not stored, unless the agent's `requestContextSchema` declares them.
+ * They are not sent to the model. Values that are JSON are stored with a run on a thread, so that it continues with them after a restart;
+ * a value that must not be stored, such as a secret, can be a function that returns it.
  */
 export class RequestContext<Values extends object = Record<string, unknown>> {
   readonly #values: Map<string, unknown>

@@ -1,5 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { StandardJSONSchemaV1 as JSONSchemaSpec, StandardSchemaV1 } from '@standard-schema/spec'
+
+/** A schema that converts itself to JSON Schema, by the interface of `@standard-schema/spec`. */
+export type StandardJSONSchemaV1<Input = unknown, Output = Input> = JSONSchemaSpec<Input, Output>
 
 /**
  * A schema of a value: a Standard Schema (Zod, Valibot, ArkType, …), an AI SDK schema, or plain JSON Schema. A Standard Schema must also

@@ -36,7 +36,7 @@ describe('what reaches the model besides the prompt', () => {
     })
   })
 
-  it('takes the legacy names of default options for today\'s', async () => {
+  it('takes default options under their legacy names, for the method that they are of', async () => {
     const model = scriptedModel(['Hi.', 'Ho.'])
     const agent = new Agent({
       id: 'a',
@@ -46,7 +46,8 @@ describe('what reaches the model besides the prompt', () => {
     })
     await agent.generateLegacy('Go.')
     await (await agent.streamLegacy('Go.')).result
-    expect(model.calls).toMatchObject([{ temperature: 0.3, maxOutputTokens: 60, topP: 0.4 }, { temperature: 0.3, maxOutputTokens: 60, topP: 0.4 }])
+    expect(model.calls).toMatchObject([{ temperature: 0.3, maxOutputTokens: 50, topP: 0.4 }, { maxOutputTokens: 60 }])
+    expect(model.calls[1]).not.toMatchObject({ temperature: 0.3 })
   })
 
   it('is asked of the model that the call names in place of the agent\'s', async () => {

@@ -95,12 +95,13 @@ describe('an option of a call is taken', () => {
 
   it('[G1.7] from the agent\'s defaults when it says where the conversation is kept', async () => {
     const memory = { thread: 't', resource: 'u' }
-    for (const defaults of [{ defaultOptions: { memory } }, { defaultOptions: () => ({ memory }) }, { defaultStreamOptionsLegacy: { threadId: 't', resourceId: 'u' } }]) {
+    const legacy = { threadId: 't', resourceId: 'u' }
+    for (const defaults of [{ defaultOptions: { memory } }, { defaultOptions: () => ({ memory }) }, { defaultGenerateOptionsLegacy: legacy, defaultStreamOptionsLegacy: legacy }]) {
       const model = scriptedModel(['One.', 'Two.'])
       const agent = new Agent({ id: 'a', model, ...defaults })
       const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })
-      await agent.generate('First.')
-      await (await agent.stream('Second.')).result
+      await agent.generateLegacy('First.')
+      await (await agent.streamLegacy('Second.')).result
       expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
       await heed.close()
     }

@@ -246,9 +246,9 @@ describe('an invalid send', () => {
   const store = new InMemoryStore()
 
   const wrong: Array<[string, HeedErrorCode, () => unknown]> = [
-    ['no target', 'invalid_argument', () => agent.sendMessage('x', {})],
+    ['no target', 'invalid_argument', () => agent.sendMessage('x', {} as never)],
     ['no options', 'invalid_argument', () => Reflect.apply(agent.sendMessage, agent, ['x'])],
-    ['no resource', 'invalid_argument', () => agent.sendMessage('x', { threadId: 't' })],
+    ['no resource', 'invalid_argument', () => agent.sendMessage('x', { threadId: 't' } as never)],
     ['an empty thread', 'invalid_argument', () => agent.queueMessage('x', { threadId: '', resourceId: 'r' })],
     ['an unknown behaviour when active', 'invalid_argument', () => agent.sendMessage('x', { ...thread, ifActive: { behavior: 'wake' as 'deliver' } })],
     ['an unknown behaviour when idle', 'invalid_argument', () => agent.sendMessage('x', { ...thread, ifIdle: { behavior: 'deliver' as 'wake' } })],

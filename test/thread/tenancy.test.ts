@@ -111,7 +111,7 @@ describe.each(sharedPlaceKinds())("another resource's thread, $name", ({ make })
   it('[X1.3] is not aborted while it runs, and its runId is not revealed', async () => {
     const agent = new Agent({ id: 'keeper', model: scriptedModel([{ text: 'Long', hang: true }]) })
     openHeed({ agent }, make().store())
-    const { runId } = await agent.sendMessage('Go.', mine).outcome
+    const { runId = '' } = await agent.sendMessage('Go.', mine).outcome
     expect(() => agent.abortThreadStream(theirs)).toThrow(expect.objectContaining(forbidden))
     const receipt = agent.sendMessage('x', theirs)
     expect(receipt.runId).not.toBe(runId)

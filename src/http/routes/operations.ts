@@ -28,13 +28,14 @@ export function operations({ metrics, openApi }: Operations): Route[] {
     route({
       method: 'GET',
       path: '/ready',
-      summary: 'The storage responds and requests are accepted',
+      summary: 'All agents are registered, their storages respond, and what is due is sent',
       response: 'json',
       anonymous: true,
       unlimited: true,
       async handle({ heed }) {
         try {
-          // Creates the sites of agents that no request has used yet.
+          await heed.begin()
+          // A storage that other code closed is opened again.
           for (const agent of Object.values(heed.listAgents())) if (!agent.storageDependsOnRequest) agent.threads()
           await Promise.all(
             heed.sites.all().map(async ({ threads }) => {

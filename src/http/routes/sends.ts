@@ -3,7 +3,7 @@ import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { StateInput } from '../../signals/state.ts'
 import type { Acceptance, SendReceipt } from '../../thread/send/receipt.ts'
-import type { SendOptions } from '../../thread/send/send.ts'
+import type { SendOptions } from '../../thread/send/options.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type ObjectSchema, type Route } from '../route.ts'
@@ -107,13 +107,15 @@ function sendOptions(
   { runId, threadId, ifActive, ifIdle }: Target, resourceId: string | undefined, streamOptions: AgentExecutionOptions,
 ): SendOptions {
   const hasOptions = hasProperties(streamOptions)
-  return {
+  const options: Partial<SendOptions> = {
     ...(runId === undefined ? {} : { runId }),
     ...(threadId === undefined ? {} : { threadId }),
     ...(resourceId === undefined ? {} : { resourceId }),
     ...(ifActive ? { ifActive: pick(ifActive, activeFields) } : {}),
     ...(ifIdle || hasOptions ? { ifIdle: { ...pick(ifIdle ?? {}, idleFields), ...(hasOptions ? { streamOptions } : {}) } } : {}),
   }
+  // The caller has checked the target.
+  return options as SendOptions
 }
 
 const activeFields = Object.keys(target.ifActive.properties)

@@ -16,6 +16,9 @@ import { maxHits, parseRecallOptions, type RecallSetting } from './setting.ts'
 /** A vector store that stands for the built-in one beside the messages. */
 export interface BuiltInVectors {
   readonly builtIn: true
+  readonly url?: string
+  /** Whether it names the same database as this url. */
+  isAt?(url: string): boolean
 }
 
 const names = [
@@ -42,15 +45,28 @@ export function checkVectorOption(vector: unknown): asserts vector is BuiltInVec
   throw new HeedError('unsupported_option', why, { details: { option: 'vector' } })
 }
 
+/** Rejects a vector store of another database than the storage: recall keeps its vectors beside the messages. */
+export function checkVectorPlace(vector: BuiltInVectors | undefined, storage: object): void {
+  if (!vector?.isAt || !('url' in storage) || typeof storage.url !== 'string' || vector.isAt(storage.url)) return
+  const why = `vector has the url '${String(vector.url)}', but recall keeps its vectors beside the messages, in '${storage.url}'.`
+    + ' Leave vector out, or pass it the url of the storage.'
+  throw new HeedError('unsupported_option', why, { details: { option: 'vector' } })
+}
+
 /** The recall index of a store. The embedder makes vectors from now on. */
 export async function openIndex(store: ThreadStore, embedder: TextEmbedder | undefined): Promise<RecallIndex> {
   const index = await recallIndexOf(store)
   if (!index) {
-    const why = 'This storage has no recall index. Use a LibSQLStore with a file: URL.'
-    throw new HeedError('unsupported_option', why, { details: { option: 'semanticRecall' } })
+    throw noIndex()
   }
   if (embedder) index.embedWith(embedder)
   return index
+}
+
+/** The error of a memory that asks for recall on a storage without an index, such as a libSQL server. */
+export function noIndex(): HeedError {
+  const why = 'This storage has no recall index. Use a LibSQLStore with a file: URL, or set semanticRecall: false and no embedder.'
+  return new HeedError('unsupported_option', why, { details: { option: 'semanticRecall' } })
 }
 
 export function isSearch(args: RecallArgs): args is RecallArgs & { vectorSearchString: string } {

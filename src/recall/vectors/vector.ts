@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { storeFailure } from '../../store/sqlite/failure.ts'
-import { parseLocation, resolveFile, type Location } from '../../store/sqlite/location.ts'
+import { parseLocation, placeAt, resolveFile, type Location } from '../../store/sqlite/location.ts'
 import type { VectorEngine, VectorIndexDescription, VectorMetric, VectorQueryResult } from './vector-engine.ts'
 import { WorkerCalls } from '../index/worker-calls.ts'
 import type { JSONObject } from '../../base/json.ts'
@@ -49,8 +49,8 @@ const metrics: readonly VectorMetric[] = ['cosine', 'euclidean', 'dotproduct']
 export class LibSQLVector {
   readonly id: string
   readonly url: string
-  /** @internal */
-  readonly builtIn = true
+  /** As the `vector` of a memory, it stands for the vectors that recall keeps beside its messages. */
+  readonly builtIn = true as const
   readonly #location: Location
   #opening: Promise<{ call(method: Method, args: unknown[]): Promise<unknown>; close(): Promise<void> }> | undefined
 
@@ -58,6 +58,11 @@ export class LibSQLVector {
     this.id = id
     this.url = url
     this.#location = parseLocation(url)
+  }
+
+  /** @internal Whether it names the same database as this url. */
+  isAt(url: string): boolean {
+    return placeAt(this.#location) === placeAt(parseLocation(url))
   }
 
   /** Leaves an index with the same dimension and metric as it is. A query compares all vectors: `indexConfig` can only be flat. */

@@ -7,8 +7,11 @@ import { loadModel, parseModelId } from './model-router.ts'
 /** A model object of the AI SDK's provider interface, in any supported version. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
 
-/** `'openai/gpt-5.5'`: the provider's package is loaded when the model is first used. */
-export type ModelId = `${string}/${string}`
+/**
+ * `'openai/gpt-5.5'`: the provider's package is loaded when the model is first used. Any string, so that a variable of the environment can
+ * be passed; one that is not `provider/model` is rejected with `unknown_provider`.
+ */
+export type ModelId = `${string}/${string}` | (string & {})
 
 export type SingleModel = LanguageModel | ModelId
 

@@ -119,6 +119,7 @@ function startRun(
   mail: MailRecord[],
 ): { run: RunRecord; taken: MailboxRow[] } {
   const firstSeq = thread.nextSeq
+  for (const one of mail) if ((one.route === 'deliver' || one.route === 'interrupt') && one.runId !== runId) one.route = 'wake'
   const taken = takeMail(tables, thread, mail, { runId, step: 0 })
   const run: RunRecord = {
     runId,

@@ -62,7 +62,8 @@ export interface MailRecord extends Waiting {
   ord: number
   readonly id: string
   readonly agentId: string
-  readonly route: Route
+  /** `wake` for a signal that was accepted for a run which ended without it, once it has started another. */
+  route: Route
   readonly kind: Waiting['kind']
   state: SignalState
   runId: string | null

@@ -81,8 +81,9 @@ export const sql = {
     INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, rows, options,
       bound_to, reason, accepted_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  changeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
-  closeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ?, open = NULL WHERE thread = ? AND ord = ?`,
+  changeMail: `UPDATE heed_mailbox SET route = ?, state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
+  closeMail: `
+    UPDATE heed_mailbox SET route = ?, state = ?, run_id = ?, step = ?, rows = ?, reason = ?, open = NULL WHERE thread = ? AND ord = ?`,
   // Positions are unique, so the new ones are negative at first.
   moveMail: `UPDATE heed_mailbox SET ord = ? WHERE thread = ? AND id = ?`,
   settleOrder: `UPDATE heed_mailbox SET ord = -ord WHERE thread = ? AND ord < 0`,

@@ -192,7 +192,7 @@ export class SqlTables implements ThreadTables {
   putMail(thread: ThreadRecord, mail: MailRecord): void {
     if (this.#loadedThread(thread).mail.has(mail.id)) return
     const text = mail.state === 'pending' ? sql.changeMail : sql.closeMail
-    this.#db.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
+    this.#db.run(text, mail.route, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
   }
 
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {

@@ -5,15 +5,13 @@ import type { MailboxRow } from '../../store/contract/threads.ts'
 import type { SignalOutcome } from '../send/receipt.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
-type Entered = Pick<SignalOutcome, 'action' | 'step'>
-
 /**
  * The signals that a run has drained and whose outcome is not resolved yet. It is resolved at once; where processors may reject input, it
  * is resolved when they have passed it and the model is about to read it. Rejected input is resolved as `rejected`.
  */
 export class DrainedSignals {
   readonly #runtime: ThreadRuntime
-  #held: Array<{ mail: MailboxRow; entered: Entered }> = []
+  #held: Array<{ mail: MailboxRow; step: number }> = []
   #unread = false
 
   constructor(runtime: ThreadRuntime) {
@@ -29,8 +27,9 @@ export class DrainedSignals {
     return this.#held.some(({ mail }) => mail.id === signalId)
   }
 
-  take(taken: readonly MailboxRow[], entered: Entered, hold: boolean): void {
-    for (const mail of taken) this.#held.push({ mail, entered })
+  /** `step`: the first step whose prompt contains them. */
+  take(taken: readonly MailboxRow[], step: number, hold: boolean): void {
+    for (const mail of taken) this.#held.push({ mail, step })
     if (hold) this.#unread ||= taken.length > 0
     else this.confirm()
   }
@@ -42,7 +41,7 @@ export class DrainedSignals {
 
   /** Resolves the outcomes: the signals have entered the run. */
   confirm(): void {
-    if (this.#held.length > 0) this.#resolve(({ entered }) => entered, this.#unread)
+    if (this.#held.length > 0) this.#resolve(({ mail, step }) => ({ action: actionOf(mail.route, step), step }), this.#unread)
     this.#unread = false
   }
 
@@ -57,7 +56,7 @@ export class DrainedSignals {
     this.#unread = false
   }
 
-  #resolve(outcomeOf: (held: { entered: Entered }) => SignalOutcome, read: boolean): void {
+  #resolve(outcomeOf: (held: { mail: MailboxRow; step: number }) => SignalOutcome, read: boolean): void {
     const { waiters, peers } = this.#runtime
     const held = this.#held
     this.#held = []
@@ -68,6 +67,11 @@ export class DrainedSignals {
       waiters.resolveOutcome(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
     }
   }
+}
+
+/** How a signal entered a run. One that was accepted for the run that takes it was delivered, also where the run begins with it. */
+export function actionOf(route: string, step: number | undefined): 'woke' | 'delivered' {
+  return step === 0 && route !== 'deliver' && route !== 'interrupt' ? 'woke' : 'delivered'
 }
 
 /** The outcome of a signal that a processor rejected before a model read it. */

@@ -12,7 +12,9 @@ import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommi
 import { linkAbort } from '../../base/promises.ts'
 import { announceEnded, closed } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
-import { continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, tracedRun, withdrawBegun } from './run-rows.ts'
+import {
+  continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
+} from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { abortThread } from '../control/abort.ts'
@@ -212,7 +214,7 @@ export class ThreadHost implements RunHost {
       this.#localOptions?.inputProcessors !== undefined ||
       (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).canRejectInput === true)
     if (guarded && begun.resumed) this.#drained.resume(unreadInput(rows, run.runId))
-    this.#recordDrained(taken, 0, 'woke', guarded)
+    this.#recordDrained(taken, 0, guarded)
     const abort = this.#abortNext
     this.#abortNext = undefined
     if (abort) this.abort(abort)
@@ -221,6 +223,7 @@ export class ThreadHost implements RunHost {
       const { signal } = this.#stop
       const work = (trace: RunRequest['trace']) => (run.attempts > maxAttempts ? this.#park(run) : this.#loop(begun, signal, trace))
       const result = await tracedRun(this.#runtime, begun, this.#callers, work)
+      if (result.error && this.#callers.length === 0) reportFailure(this.#runtime.logger, run, result.error)
       for (const caller of this.#callers) caller.resolve(result)
     } catch (error) {
       this.#handOverCallers(run, error)
@@ -269,6 +272,7 @@ export class ThreadHost implements RunHost {
           rows,
           inputCount: drainedRows(taken).length,
           stepsDone: run.step,
+          lost,
           trace,
         },
         this.#runtime.environment,
@@ -301,13 +305,11 @@ export class ThreadHost implements RunHost {
   readonly applyPendingInterrupts = (): Promise<void> => this.#pendingInterrupts((id) => this.interrupt(id))
 
   /** Reports options that were lost with an earlier process, once; the next commit stores their names with the run. */
-  #reportLostOptions({ runId, lost: known }: RunRow, lost: string[]): void {
+  #reportLostOptions({ threadId, runId, lost: known }: RunRow, lost: string[]): void {
     this.#lostOptions = undefined
     if (lost.length === 0 || known) return
     this.#lostOptions = lost
-    this.#runtime.logger.warn('a run continues without options that only an earlier process had', {
-      threadId: this.fence.threadId, runId, lost,
-    })
+    this.#runtime.logger.warn('a run continues without options that only an earlier process had', { threadId, runId, lost })
   }
 
   /** From here on, aborts and interrupts apply to the next run. */
@@ -413,7 +415,7 @@ export class ThreadHost implements RunHost {
     if (gone) announceEnded(this.#runtime, gone)
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed((drainedRows(taken).at(-1) ?? rows.at(-1))?.seq)
-    this.#recordDrained(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
+    this.#recordDrained(taken, commit.step + 1, this.#run?.processors.guardsInput ?? false)
     if (ended) {
       if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
       else this.#drained.confirm()
@@ -466,9 +468,9 @@ export class ThreadHost implements RunHost {
     return { rows: lane?.signals.map(({ row }) => row) ?? [], left: lane?.left ?? 0 }
   }
 
-  #recordDrained(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered', hold: boolean): void {
+  #recordDrained(taken: readonly MailboxRow[], step: number, hold: boolean): void {
     for (const { id } of taken) this.#interruptNext.delete(id)
-    if (taken.length > 0) this.#drained.take(taken, { action, step }, hold)
+    if (taken.length > 0) this.#drained.take(taken, step, hold)
   }
 
   /** Whether processors may still reject this drained signal. */

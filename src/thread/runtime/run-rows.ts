@@ -1,5 +1,6 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { Logger } from '../../base/logger.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -108,6 +109,13 @@ export function refusalError({ reason, processorId, metadata }: Tripwire, unread
 
 export function errorJSON(error: Error): JSONObject {
   return chunkError(error) as unknown as JSONObject
+}
+
+/** Logs the error of a run that no caller awaits. A parked run is logged when it is parked. */
+export function reportFailure(logger: Logger, { threadId, runId, agentId }: RunRow, error: Error): void {
+  const code = isHeedError(error) ? error.code : undefined
+  if (code === 'run_parked') return
+  logger.error('a run failed', { threadId, runId, agentId, ...(code === undefined ? {} : { code }), error: describe(error) })
 }
 
 /** The error of a run that began too often without ending. */

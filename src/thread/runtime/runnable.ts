@@ -1,10 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
+import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunSetup } from '../../run/loop/run-contract.ts'
-import type { Fence, Window, Windows } from '../../store/contract/threads.ts'
+import type { Fence, Send, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 
@@ -16,8 +17,8 @@ export interface Runnable {
   prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<PreparedRun>
   /** The memory options of this call, where they depend on the request or on its options; undefined when they are constant. */
   memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
-  /** The keys of a request context that may be stored; undefined when none may. */
-  contextKeys?(): Promise<readonly string[]> | undefined
+  /** The fields of a thread for the store; `workingMemory` of its metadata is stored as working memory. */
+  describeThread?(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>>
   /** The function that writes titles of threads. */
   titler?(): Promise<Titler>
   /** The window of a call: the part of history that the prompt begins with. */
@@ -28,6 +29,8 @@ export interface Runnable {
 
 /** Work of a process besides its runs. The runtime calls it, and closes it first. */
 export interface BackgroundService {
+  /** The store begins to open: the first sweep follows. */
+  onOpen?(): void
   /** The last run of a thread ended in this process. */
   onThreadIdle?(threadId: string): void
   /** Another process changed the inboxes of these resources. */
@@ -57,6 +60,8 @@ export interface RunRequest {
   inputCount: number
   /** The steps of a continued run that were committed before. */
   stepsDone: number
+  /** The names of options that the run began with and that were lost with an earlier process. */
+  lost?: readonly string[]
   trace?: RunTrace | undefined
 }
 

@@ -86,7 +86,6 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   closing = false
   /** The store can be called without waiting. */
   isOpen = false
-
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
   #store: ThreadStore | undefined
   readonly #bus: Bus | undefined
@@ -148,6 +147,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
       this.#opened = this.#open()
       // Set before waiting callers continue, so that a later caller cannot overtake them.
       this.#opened.then(() => (this.isOpen = true), () => {})
+      for (const service of this.#services) service.onOpen?.()
     }
     return this.#opened
   }

@@ -3,7 +3,7 @@ import type { MailboxRow, ThreadRow } from '../../store/contract/threads.ts'
 import { declineAll } from '../control/resume.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { rejectedOutcome } from '../runtime/drained-signals.ts'
+import { actionOf, rejectedOutcome } from '../runtime/drained-signals.ts'
 
 type OutcomeRow = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
 
@@ -48,7 +48,7 @@ export function outcomeOfRow({ state, route, runId, step, reason }: OutcomeRow):
       return { action: 'rejected', ...about, ...(reason === undefined ? {} : { reason }) }
     default:
       if (route === 'persist') return { action: 'persisted' }
-      return { action: step === 0 ? 'woke' : 'delivered', ...about }
+      return { action: actionOf(route, step), ...about }
   }
 }
 

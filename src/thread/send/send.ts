@@ -1,14 +1,10 @@
-import { isName } from '../../base/json.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { InFlight } from '../../base/promises.ts'
 import { isoTime, signalToRow } from '../../signals/conversions.ts'
-import type { ActiveBehavior, IdleBehavior, SendMode } from '../../machine.ts'
+import type { SendMode } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
-import { normaliseAttributes } from '../../signals/normalise.ts'
-import { readField } from '../../signals/input-fields.ts'
-import type { Signal, SignalAttributes } from '../../signals/signal.ts'
-import type { Accepted, Branch, LaneWrite, Send } from '../../store/contract/threads.ts'
+import type { Signal } from '../../signals/signal.ts'
+import type { Accepted, LaneWrite, Send } from '../../store/contract/threads.ts'
 import { AcceptTrace } from '../../tracing/accept-trace.ts'
 import { telemetryFor } from '../../tracing/telemetry.ts'
 import { declineAll } from '../control/resume.ts'
@@ -17,108 +13,9 @@ import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { publishPersisted } from '../watch/echoes.ts'
 import { outcomeOfMail, outcomeOfRow, resolveLocalWaiters, resolveRemoteWaiters } from './outcomes.ts'
 import { Receipt, type AcceptedSend, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
-import { storedOptions, withMemoryOptions } from './stored-options.ts'
-
-/** The target of a send, and what happens to the signal there. */
-export interface SendOptions {
-  /** An active run; it determines the thread. */
-  runId?: string
-  resourceId?: string
-  threadId?: string
-  ifActive?: { behavior?: ActiveBehavior; attributes?: SignalAttributes }
-  ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: AgentExecutionOptions }
-}
-
-/** The validated options of a send: the branches with their defaults, the rest as passed. */
-export interface CheckedSend {
-  options: SendOptions
-  ifActive: Branch<ActiveBehavior>
-  ifIdle: Branch<IdleBehavior>
-}
-
-const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
-const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
-const sendKeys: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
-const activeKeys: readonly string[] = ['behavior', 'attributes']
-const idleKeys: readonly string[] = [...activeKeys, 'streamOptions']
-
-/**
- * Rejects a send without a target, and options with unknown names or values. The options of the run (`streamOptions`) are checked by the
- * agent.
- */
-export function checkSendOptions(options: SendOptions): CheckedSend {
-  const { runId, resourceId, threadId, ifActive, ifIdle } = (options as SendOptions | undefined) ?? {}
-  if (runId !== undefined && !isName(runId)) throw badTarget('runId')
-  if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
-  if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
-  checkKeys(options ?? {}, '', sendKeys)
-  if (runId === undefined && threadId === undefined) throw badTarget('threadId')
-  if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
-  return {
-    options,
-    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, activeKeys),
-    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, idleKeys),
-  }
-}
-
-/** Whether the signal may go into history without a run. */
-export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'ifIdle'>): boolean {
-  return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
-}
-
-/** Whether a signal of this branch starts or enters a run. Otherwise the receipt has the signal's id in place of a run id. */
-export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior } = {}): boolean {
-  return behavior !== 'persist' && behavior !== 'discard'
-}
-
-/** A transient signal is for one run and never in history: where it would be persisted it is discarded. */
-export function discardInsteadOfPersist({ options, ifActive, ifIdle }: CheckedSend): CheckedSend {
-  return {
-    options,
-    ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive,
-    ifIdle: ifIdle.behavior === 'persist' ? { behavior: 'discard' } : ifIdle,
-  }
-}
-
-/** A misspelt option would otherwise be ignored. */
-function checkKeys(given: object, under: string, names: readonly string[]): void {
-  for (const key of Object.keys(given)) {
-    if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
-    const all = names.map((name) => under + name).join(', ')
-    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${all}.`, { details: { field: under + key } })
-  }
-}
-
-function badTarget(field: string): HeedError {
-  return new HeedError(
-    'invalid_argument',
-    'A send needs its target: resourceId and threadId, or the runId of an active run. ' +
-      `'${field}' is missing or is not a valid string (well-formed Unicode, no NUL).`,
-    { details: { field } },
-  )
-}
-
-function branch<Behavior extends string>(
-  field: string,
-  given: { behavior?: Behavior; attributes?: SignalAttributes },
-  fallback: NoInfer<Behavior>,
-  behaviors: readonly string[],
-  names: readonly string[],
-): Branch<Behavior> {
-  if (typeof given !== 'object') {
-    throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
-  }
-  checkKeys(given, `${field}.`, names)
-  const behavior = given.behavior ?? fallback
-  if (!behaviors.includes(behavior)) {
-    throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${behaviors.join(', ')}.`, {
-      details: { field: `${field}.behavior` },
-    })
-  }
-  const path = `${field}.attributes`
-  const attributes = given.attributes && readField(path, () => normaliseAttributes(given.attributes, path))
-  return { behavior, ...(attributes ? { attributes } : {}) }
-}
+import { checkSendOptions, discardInsteadOfPersist, hasRun, persists, type CheckedSend, type SendOptions } from './options.ts'
+import { runOptions, storedOptions, threadFields, withMemoryOptions } from './stored-options.ts'
+import { checkRunId } from './turns.ts'
 
 /** The parts of a send that its caller determined. */
 interface Preset {
@@ -162,6 +59,8 @@ export class Sends {
   readonly #runtime: ThreadRuntime
   /** For each thread, the last send that has not reached the store. */
   readonly #last = new Map<string, Promise<void>>()
+  /** For each thread that is idle here, the run that the first pending send starts if it wakes the thread. Later sends enter it. */
+  readonly #starting = new Map<string, { runId: string; agentId: string; resourceId: string }>()
   /** Sends on their way to the store or to the disk. A close waits for them. */
   readonly inFlight = new InFlight()
 
@@ -201,18 +100,19 @@ export class Sends {
     const accepted: Signal = { ...signal }
     accepted.acceptedAt = isoTime(now)
     const target = this.#knownTarget(options)
-    const fresh = preset.runId ?? runtime.newId()
-    const active = target ? this.#activeRun(target) : options.runId
+    const chosen = preset.runId ?? options.ifIdle?.streamOptions?.runId
+    const fresh = chosen ?? runtime.newId()
+    const active = target ? this.#activeRun(agent, target) : options.runId
     const enters = mode === 'queue' ? undefined : active
     const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? (enters ?? fresh) : signal.id
     const threadId = target?.threadId ?? options.threadId
     const order: SendOrder = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
     const { named, lane } = preset
-    const newRunId = preset.runId === undefined
+    const newRunId = chosen === undefined
     const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, now, target, order })
     if (threadId !== undefined && !order.reached) this.#orderAfter(threadId, order)
     const outcome = work.then(finalOutcome, rejected)
-    if (target && mode === 'now' && runId === fresh && send.ifIdle.behavior === 'wake') this.#reserveRun(fresh, target, outcome)
+    if (target && active === undefined && send.ifIdle.behavior === 'wake') this.#reserveRun(agent, mode, fresh, target, outcome)
     return { receipt: new Receipt({ runId, signal: accepted, persists: persists(send), work, outcome, flush: this.flush }), work }
   }
 
@@ -229,15 +129,19 @@ export class Sends {
     try {
       target = sending.target ?? (await this.#findTarget(sending.send.options, sending.named ? signal.id : undefined))
       row = signalToRow(signal, target)
-      const given = sending.send.options.ifIdle?.streamOptions
+      const given = runOptions(sending.send.options.ifIdle?.streamOptions, target)
+      if (given?.runId !== undefined) await checkRunId(runtime, given.runId, target.threadId)
+      const fields = given && threadFields(agent, given)
+      const thread = fields && (await fields)
       const memory = agent.memoryOptions?.(given ?? {})
       const streamOptions = memory ? withMemoryOptions(given ?? {}, await memory) : given
-      const stored = streamOptions && (await storedOptions(agent, streamOptions))
+      const stored = streamOptions && storedOptions(agent, streamOptions)
       if (order.before) await order.before
       outcome = runtime.waiters.waitForOutcome(target.threadId, signal.id)
       if (streamOptions) runtime.waiters.setOptions(target.threadId, signal.id, streamOptions)
       const send = this.#storeInput(agent, sending, target, trace ? trace.mark(row) : row)
       if (stored) send.options = stored
+      if (thread) send.thread = thread
       accepting = this.accept(send)
     } catch (error) {
       trace?.fail(error)
@@ -376,12 +280,20 @@ export class Sends {
     }
   }
 
-  /** Until the outcome is known, signals can be sent to the run that this one starts. */
-  #reserveRun(runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
-    const runtime = this.#runtime
-    runtime.activeRuns.set(runId, target)
+  /**
+   * Until the outcome is known, other sends enter the run that this one starts, and signals can be sent to it by its id. Where the thread
+   * turns out to be active, a queued signal waits for its run.
+   */
+  #reserveRun(agent: Runnable, mode: SendMode, runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
+    const { activeRuns } = this.#runtime
+    const { threadId, resourceId } = target
+    const starting = { runId, agentId: agent.id, resourceId }
+    this.#starting.set(threadId, starting)
+    // The sender may have chosen the id of another thread's run, and is rejected then.
+    if (mode === 'now' && !activeRuns.has(runId)) activeRuns.set(runId, target)
     void outcome.then(() => {
-      if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.activeRuns.delete(runId)
+      if (this.#starting.get(threadId) === starting) this.#starting.delete(threadId)
+      if (activeRuns.get(runId) === target && this.#runtime.hostOf(threadId)?.runId !== runId) activeRuns.delete(runId)
     })
   }
 
@@ -431,10 +343,15 @@ export class Sends {
     })
   }
 
-  /** The active run of a thread as known in this process, if the thread belongs to this resource. */
-  #activeRun({ threadId, resourceId }: Target): string | undefined {
+  /** The run of a thread that is active or about to start, as known in this process, if the thread belongs to this resource. */
+  #activeRun({ id }: Runnable, { threadId, resourceId }: Target): string | undefined {
     const live = this.#runtime.liveOf(threadId)
-    return live?.resourceId === resourceId ? (this.#runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)) : undefined
+    if (live?.resourceId === resourceId) {
+      const run = this.#runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)
+      if (run !== undefined) return run
+    }
+    const starting = this.#starting.get(threadId)
+    return starting?.agentId === id && starting.resourceId === resourceId ? starting.runId : undefined
   }
 
   /** Resolves when all accepted signals would survive a power cut. */

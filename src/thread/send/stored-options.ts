@@ -1,21 +1,38 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions, WokenRunOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
+import type { Send } from '../../store/contract/threads.ts'
 import type { Runnable } from '../runtime/runnable.ts'
+import type { Target } from '../runtime/runtime.ts'
 
-/**
- * The part of a run's options that is stored: JSON values; of the request context, the keys that the agent's `requestContextSchema`
- * declares, since others may be secrets; under `bound`, the names of the options that only this process has; under `window`, the window of
- * the run where it differs from the agent's.
- */
-export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined | Promise<JSONObject | undefined> {
-  const context = options.requestContext
-  const keys = context && agent.contextKeys?.()
-  if (!keys) return stored(agent, options, [])
-  return keys.then((declared) => stored(agent, options, declared))
+/** The options of the run that a send starts, on the thread of the send. */
+export function runOptions(given: WokenRunOptions | undefined, { threadId, resourceId }: Target): AgentExecutionOptions | undefined {
+  if (!given?.memory) return given as AgentExecutionOptions | undefined
+  const { thread, ...memory } = given.memory
+  const named = typeof thread === 'object' ? { ...thread, id: threadId } : threadId
+  return { ...given, memory: { ...memory, thread: named, resource: resourceId } }
 }
 
-function stored(agent: Runnable, options: AgentExecutionOptions, declared: readonly string[]): JSONObject | undefined {
+/** The title and the metadata that the options of a run set on its thread. */
+export function threadFields(agent: Runnable, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> | undefined {
+  const thread = options.memory?.thread
+  if (typeof thread !== 'object' || (thread.title === undefined && thread.metadata === undefined)) return undefined
+  const { id: _, ...fields } = thread
+  return agent.describeThread?.(fields, options)
+}
+
+const contextPrefix = 'requestContext.'
+
+/** The keys of the request context among the names of lost options. */
+export function lostContext(lost: readonly string[]): string[] {
+  return lost.filter((name) => name.startsWith(contextPrefix)).map((name) => name.slice(contextPrefix.length))
+}
+
+/**
+ * The part of a run's options that is stored: JSON values, those of the request context included; under `bound`, the names of the options
+ * that only this process has; under `window`, the window of the run where it differs from the agent's.
+ */
+export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined {
   const storable: JSONObject = {}
   const bound: string[] = []
   for (const [key, value] of Object.entries(options)) {
@@ -25,8 +42,8 @@ function stored(agent: Runnable, options: AgentExecutionOptions, declared: reado
   }
   const context: JSONObject = {}
   for (const [key, value] of options.requestContext?.entries() ?? []) {
-    if (declared.includes(key) && isJSON(value, 0)) context[key] = value
-    else bound.push(`requestContext.${key}`)
+    if (isJSON(value, 0)) context[key] = value
+    else if (value !== undefined) bound.push(contextPrefix + key)
   }
   if (Object.keys(context).length > 0) storable.requestContext = context
   if (bound.length > 0) storable.bound = bound

@@ -39,7 +39,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   result.catch(() => {})
   runtime.waiters.addCall(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
   try {
-    const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
+    const turn = turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
     const { owner } = await runtime.sends.accept({
       ...turn,
       ...(call.given.length > 0 ? { given: call.given } : {}),
@@ -75,10 +75,10 @@ function checkAwaitable(runtime: ThreadRuntime, threadId: string): void {
 }
 
 /** A run is addressed by its id alone: a caller id must not be that of another thread's run. */
-async function checkRunId(runtime: ThreadRuntime, runId: string, threadId: string): Promise<void> {
+export async function checkRunId(runtime: ThreadRuntime, runId: string, threadId: string): Promise<void> {
   await runtime.open()
-  const other = runtime.activeRuns.get(runId) ?? (await runtime.store.findRun(runId))
-  if (!other || other.threadId === threadId) return
+  const known = [runtime.activeRuns.get(runId), await runtime.store.findRun(runId)]
+  if (known.every((other) => !other || other.threadId === threadId)) return
   throw new HeedError('invalid_argument', `The run id '${runId}' belongs to another thread. Leave runId out, or choose a unique one.`, {
     details: { field: 'runId' },
   })
@@ -133,7 +133,7 @@ export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, reque
   const { threadId, resourceId, id, runId, rows, given, thread, askedBy, refuseSuspended } = request
   runtime.register(agent)
   const options = await resolveMemoryOptions(agent, request.options)
-  const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
+  const turn = turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
   runtime.waiters.retainOptions(runId, options)
   // From here on the request may be stored: a closing process waits until the sender has the answer.
   runtime.sends.inFlight.begin()
@@ -154,13 +154,13 @@ export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, reque
 }
 
 /** A send that is queued behind the active run, and runs in this process if it wakes the thread. */
-export async function turnSend(
+export function turnSend(
   runtime: ThreadRuntime,
   agent: Runnable,
   what: Pick<Send, 'threadId' | 'resourceId' | 'id' | 'rows' | 'runId'>,
   options: AgentExecutionOptions,
-): Promise<Send> {
-  const stored = await storedOptions(agent, options)
+): Send {
+  const stored = storedOptions(agent, options)
   return {
     ...what,
     agentId: agent.id,

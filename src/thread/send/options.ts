@@ -1,0 +1,122 @@
+import { HeedError } from '../../base/errors.ts'
+import { isName } from '../../base/json.ts'
+import type { ActiveBehavior, IdleBehavior } from '../../machine.ts'
+import type { WokenRunOptions } from '../../run/options.ts'
+import { readField } from '../../signals/input-fields.ts'
+import { normaliseAttributes } from '../../signals/normalise.ts'
+import type { SignalAttributes } from '../../signals/signal.ts'
+import type { Branch } from '../../store/contract/threads.ts'
+
+/** What happens to the signal on an active thread and on an idle one. */
+export interface SendBranches {
+  ifActive?: { behavior?: ActiveBehavior; attributes?: SignalAttributes }
+  ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: WokenRunOptions }
+}
+
+/** A thread and its resource. With `runId`, only that run of it. */
+export interface ThreadSendOptions extends SendBranches {
+  resourceId: string
+  threadId: string
+  runId?: string
+}
+
+/** An active run; it determines the thread. */
+export interface RunSendOptions extends SendBranches {
+  runId: string
+  resourceId?: string
+  threadId?: string
+}
+
+/** The target of a send, and what happens to the signal there. */
+export type SendOptions = ThreadSendOptions | RunSendOptions
+
+/** The validated options of a send: the branches with their defaults, the rest as passed. */
+export interface CheckedSend {
+  options: SendOptions
+  ifActive: Branch<ActiveBehavior>
+  ifIdle: Branch<IdleBehavior>
+}
+
+const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
+const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
+const sendKeys: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
+const activeKeys: readonly string[] = ['behavior', 'attributes']
+const idleKeys: readonly string[] = [...activeKeys, 'streamOptions']
+
+/**
+ * Rejects a send without a target, and options with unknown names or values. The options of the run (`streamOptions`) are checked by the
+ * agent.
+ */
+export function checkSendOptions(options: SendOptions): CheckedSend {
+  const { runId, resourceId, threadId, ifActive, ifIdle } = (options as Partial<SendOptions> | undefined) ?? {}
+  if (runId !== undefined && !isName(runId)) throw badTarget('runId')
+  if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
+  if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
+  checkKeys(options ?? {}, '', sendKeys)
+  if (runId === undefined && threadId === undefined) throw badTarget('threadId')
+  if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
+  return {
+    options,
+    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, activeKeys),
+    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, idleKeys),
+  }
+}
+
+/** Whether the signal may go into history without a run. */
+export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'ifIdle'>): boolean {
+  return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
+}
+
+/** Whether a signal of this branch starts or enters a run. Otherwise the receipt has the signal's id in place of a run id. */
+export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior } = {}): boolean {
+  return behavior !== 'persist' && behavior !== 'discard'
+}
+
+/** A transient signal is for one run and never in history: where it would be persisted it is discarded. */
+export function discardInsteadOfPersist({ options, ifActive, ifIdle }: CheckedSend): CheckedSend {
+  return {
+    options,
+    ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive,
+    ifIdle: ifIdle.behavior === 'persist' ? { behavior: 'discard' } : ifIdle,
+  }
+}
+
+/** A misspelt option would otherwise be ignored. */
+function checkKeys(given: object, under: string, names: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
+    const all = names.map((name) => under + name).join(', ')
+    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${all}.`, { details: { field: under + key } })
+  }
+}
+
+function badTarget(field: string): HeedError {
+  return new HeedError(
+    'invalid_argument',
+    'A send needs its target: resourceId and threadId, or the runId of an active run. ' +
+      `'${field}' is missing or is not a valid string (well-formed Unicode, no NUL).`,
+    { details: { field } },
+  )
+}
+
+function branch<Behavior extends string>(
+  field: string,
+  given: { behavior?: Behavior; attributes?: SignalAttributes },
+  fallback: NoInfer<Behavior>,
+  behaviors: readonly string[],
+  names: readonly string[],
+): Branch<Behavior> {
+  if (typeof given !== 'object') {
+    throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
+  }
+  checkKeys(given, `${field}.`, names)
+  const behavior = given.behavior ?? fallback
+  if (!behaviors.includes(behavior)) {
+    throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${behaviors.join(', ')}.`, {
+      details: { field: `${field}.behavior` },
+    })
+  }
+  const path = `${field}.attributes`
+  const attributes = given.attributes && readField(path, () => normaliseAttributes(given.attributes, path))
+  return { behavior, ...(attributes ? { attributes } : {}) }
+}

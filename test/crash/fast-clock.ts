@@ -11,3 +11,18 @@ export function fastClock(speed: number, origin: number): Clock {
     },
   }
 }
+
+/** Longer timers are those of sweeps, leases and losses of messages. */
+const shortMs = 3_000
+
+/** A clock that hardly moves: neither sweeps nor leases cause anything, so that what happens is caused by messages between processes. */
+export function messageClock(origin: number): Clock {
+  return {
+    now: () => origin + Math.floor((Date.now() - origin) / 1_000),
+    after(ms, run, options) {
+      const timer = setTimeout(run, ms < shortMs ? ms : 1_000 * ms)
+      if (options?.background) timer.unref()
+      return { cancel: () => clearTimeout(timer) }
+    },
+  }
+}

@@ -27,7 +27,23 @@ export type Note =
   | ({ note: 'said'; thread: string } & SeenChunk)
   /** A watcher got a chunk. */
   | ({ note: 'seen'; watcher: string; thread: string } & SeenChunk)
-  | { note: 'watching'; watcher: string; thread: string; after?: string }
+  /** A watcher is attached; it asked for that at `since`. */
+  | { note: 'watching'; watcher: string; thread: string; after?: string; since?: number }
+  /** A thread is about to be deleted, or all of them to be replaced by those of a backup; `ended`: it was answered. */
+  | { note: 'ending'; thread?: string }
+  | { note: 'ended'; thread?: string; done: boolean }
+  | { note: 'cloned'; thread: string; copy: string }
+  /** An abort is about to be called, by the how manieth call of this process; its answer, or the code of its error. */
+  | { note: 'abort'; thread: string; call: number; clear: boolean }
+  | { note: 'abort-answered'; thread: string; call: number; aborted: boolean; runId?: string }
+  | { note: 'abort-failed'; thread: string; call: number; code: string }
+  /** A caller waits for an answer; what it got: `ok`, or the code of its error. */
+  | { note: 'called'; thread: string; id: string }
+  | { note: 'answered'; thread: string; id: string; how: string }
+  /** A tool that runs until it is aborted was aborted. */
+  | { note: 'let-go'; thread: string }
+  /** The sends and calls without an outcome, when everything was at rest. */
+  | { note: 'open'; ids: string[] }
   | { note: 'trouble'; what: string }
   /** The machine had no moment for this process, for so many milliseconds. */
   | { note: 'stalled'; ms: number }

@@ -57,7 +57,7 @@ interface StoredPart {
   toolInvocation?: { toolCallId: string; toolName: string; state: string; result?: { done?: string }; errorText?: string }
 }
 
-function contentsOf(content: string): { text: string; marks: string[]; calls: LedgerCall[] } {
+export function contentsOf(content: string): { text: string; marks: string[]; calls: LedgerCall[] } {
   const { parts } = JSON.parse(content) as { parts: StoredPart[] }
   const text = parts.map((part) => part.text ?? '').join('')
   const calls = parts.flatMap(({ toolInvocation }): LedgerCall[] => {

@@ -125,7 +125,7 @@ export class Load {
   }
 }
 
-function sendAs(agent: Agent, kind: SendKind, threadId: string, id: string): SendReceipt {
+export function sendAs(agent: Agent, kind: SendKind, threadId: string, id: string): SendReceipt {
   const contents = `Do ${mark(threadId, id)}.`
   const target = { threadId, resourceId }
   switch (kind) {

@@ -4,6 +4,9 @@ import { rolldown, type Plugin } from 'rolldown'
 const here = import.meta.dirname
 const source = join(here, '../../src')
 
+/** The files that threads of the store run, beside the program. */
+const workers = Object.fromEntries(['checkpoint-worker', 'bulk-worker'].map((name) => [name, join(source, `store/sqlite/${name}.ts`)]))
+
 /** A place in the sources, and what a broken build has there. */
 export interface Fault {
   file: string
@@ -16,7 +19,7 @@ export interface Fault {
  */
 export async function buildProgram(folder: string, fault?: Fault, entry = 'child.ts'): Promise<string> {
   const build = await rolldown({
-    input: { child: join(here, entry), 'checkpoint-worker': join(source, 'store/sqlite/checkpoint-worker.ts') },
+    input: { child: join(here, entry), ...workers },
     platform: 'node',
     external: [/^node:/, /^@ai-sdk\//],
     logLevel: 'silent',

@@ -28,12 +28,17 @@ export class RestlessModel implements LanguageModelV4 {
   readonly #chance: Chance
   readonly #journal: JournalWriter
   readonly #kill: KillSwitch
+  readonly #toolNames: readonly string[]
   #calls = 0
 
-  constructor(chance: Chance, journal: JournalWriter, kill: KillSwitch) {
+  /** `toolNames`: the tools that it calls, each as often as it is named. */
+  constructor(
+    chance: Chance, journal: JournalWriter, kill: KillSwitch, toolNames: readonly string[] = ['look', 'look', 'order', 'order', 'order', 'sign', 'ask'],
+  ) {
     this.#chance = chance
     this.#journal = journal
     this.#kill = kill
+    this.#toolNames = toolNames
   }
 
   doGenerate(): never {
@@ -77,7 +82,7 @@ export class RestlessModel implements LanguageModelV4 {
     const heard = prompt.findLastIndex(({ role }) => role === 'user')
     const results = prompt.slice(heard + 1).filter(({ role }) => role === 'tool').length
     if (results >= mostCalls || this.#chance.below(2) === 0) return []
-    return Array.from({ length: 1 + this.#chance.below(2) }, () => this.#chance.pick(['look', 'look', 'order', 'order', 'order', 'sign', 'ask']))
+    return Array.from({ length: 1 + this.#chance.below(2) }, () => this.#chance.pick(this.#toolNames))
   }
 
   #parts(call: number, words: number, tools: readonly string[]): LanguageModelV4StreamPart[] {

@@ -1,5 +1,5 @@
 import type { Agent, Chunk, ThreadSnapshot } from '../../src/index.ts'
-import type { JournalWriter, SeenChunk } from './journal.ts'
+import { steadyNow, type JournalWriter, type SeenChunk } from './journal.ts'
 
 /** Watches a thread, leaves after some chunks and comes back with its cursor, until it is told to stop. */
 export class Watcher {
@@ -28,8 +28,9 @@ export class Watcher {
   /** `stay`: how many chunks it reads before it leaves and returns. */
   async watch(stay: () => number): Promise<void> {
     while (!this.#stopped) {
+      const since = steadyNow()
       const subscription = await this.#agent.subscribeToThread({ ...this.#target, ...(this.#after === undefined ? {} : { after: this.#after }) })
-      this.#journal.write({ note: 'watching', watcher: this.#name, thread: this.#target.threadId, ...(this.#after === undefined ? {} : { after: this.#after }) })
+      this.#journal.write({ note: 'watching', watcher: this.#name, thread: this.#target.threadId, since, ...(this.#after === undefined ? {} : { after: this.#after }) })
       this.#begun.resolve()
       this.#leave = () => subscription.unsubscribe()
       let left = stay()

@@ -34,6 +34,8 @@ export interface ChildPlan {
   kill?: KillPlan
   /** What it does at once when a decision was accepted, the how manieth. */
   after?: { what: 'close' | 'kill'; nth: number }
+  /** It closes while it stores that calls begin, the how manieth time. */
+  closeAtBegin?: number
 }
 
 const plan = JSON.parse(process.argv[2] ?? '') as ChildPlan
@@ -56,6 +58,7 @@ const keys = { ann: `the-key-of-ann-in-${slot}`, bob: `the-key-of-bob-in-${slot}
 const principal = (who: string) => ({ id: `${who}@${slot}`, resources: [resourceId] })
 const http = createHandler(heed, { auth: apiKeys({ [keys.ann]: principal('ann'), [keys.bob]: principal('bob') }) })
 let accepted = 0
+let begins = 0
 let ending: Promise<void> | undefined
 const deciders = new Deciders({ office: agents, chance, journal, name, place: slot, before, http, keys, patience: plan.patience, aborts: plan.aborts, onAccepted })
 
@@ -138,7 +141,10 @@ async function onCalling(thread: string, toolCallId: string): Promise<void> {
 /** A store that notes which calls begin, and of which answers to decisions are lost, before the write or after it. */
 function unreliable(sound: ThreadStore): ThreadStore {
   const commitStep: ThreadStore['commitStep'] = (fence, commit) => {
-    if (commit.started?.length) journal.write({ note: 'begins', thread: fence.threadId, calls: commit.started })
+    if (commit.started?.length) {
+      journal.write({ note: 'begins', thread: fence.threadId, calls: commit.started })
+      if (++begins === plan.closeAtBegin) void end()
+    }
     return sound.commitStep(fence, commit)
   }
   // The second attempt gets through: it is the last.

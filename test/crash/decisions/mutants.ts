@@ -37,7 +37,6 @@ export const mutants: Record<string, Mutant> = {
       changes: [['const begun = run.started.includes(toolCallId)', 'const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)']],
     },
     finds: ['settled'],
-    run: narrow({ ends: 12, sends: 6, aborts: 0, losses: 0, only: 'decide:after' }),
   },
   'does not store that a decided call has begun': {
     fault: { file: 'run/tools/tool-execution.ts', changes: [['this.#call.begun ? this.#run.host.beforeTool?.() : this.#beginning().then(() => this.#run.host.beforeTool?.())', 'this.#run.host.beforeTool?.()']] },
@@ -47,7 +46,7 @@ export const mutants: Record<string, Mutant> = {
   'leaves calls marked as begun that a close kept from beginning': {
     fault: { file: 'run/tools/tool-calls.ts', changes: [['if (run.isLost(failures[0])) await withdrawBegun(run, calls)', '']] },
     finds: ['settled'],
-    run: narrow({ ends: 24, sends: 3, aborts: 0, losses: 0, only: 'close' }),
+    run: narrow({ ends: 8, sends: 4, aborts: 0, losses: 0, only: 'close' }),
   },
   'begins calls that need approval before they have it': {
     fault: { file: 'run/tools/tool-calls.ts', changes: [['return !run.options.requireToolApproval && (!resolved || needsNoApproval(resolved.tool))', 'return true']] },

@@ -40,7 +40,7 @@ const closeMs = 15_000
 
 const points: readonly KillPoint[] = ['decide:before', 'decide:after', 'suspend:before', 'suspend:after', 'started:before', 'started:after', 'tool:begun', 'tool:done']
 
-type Fate = { kind: 'point'; kill: KillPlan } | { kind: 'after'; what: 'close' | 'kill'; nth: number } | { kind: 'random'; after: number }
+type Fate = { kind: 'point'; kill: KillPlan } | { kind: 'begin'; nth: number } | { kind: 'after'; what: 'close' | 'kill'; nth: number } | { kind: 'random'; after: number }
 
 /** One database, processes that ask and decide and end in the middle of it; then a time of quiet, and a look at what is left. */
 export class DecisionRound {
@@ -94,7 +94,7 @@ export class DecisionRound {
       const fate = this.#fate()
       const child = this.#start(slot, {
         sends: this.#size.sends, patience: 3, aborts: this.#size.aborts, losses: this.#size.losses,
-        ...(fate.kind === 'point' ? { kill: fate.kill } : fate.kind === 'after' ? { after: { what: fate.what, nth: fate.nth } } : {}),
+        ...(fate.kind === 'point' ? { kill: fate.kill } : fate.kind === 'after' ? { after: { what: fate.what, nth: fate.nth } } : fate.kind === 'begin' ? { closeAtBegin: fate.nth } : {}),
       })
       await this.#meet(child, fate, slot)
     }
@@ -103,12 +103,13 @@ export class DecisionRound {
   #fate(): Fate {
     const chance = this.#chance
     const { only } = this.#size
-    if (only === 'close') return { kind: 'after', what: 'close', nth: 1 + chance.below(4) }
+    if (only === 'close') return { kind: 'begin', nth: 1 + chance.below(4) }
     if (only !== undefined) return { kind: 'point', kill: { point: only, nth: 1 + chance.below(2) } }
     switch (chance.below(8)) {
       case 0:
         return { kind: 'random', after: chance.below(1_200) }
       case 1:
+        return { kind: 'begin', nth: 1 + chance.below(4) }
       case 2:
         return { kind: 'after', what: 'close', nth: 1 + chance.below(3) }
       case 3:
@@ -122,7 +123,7 @@ export class DecisionRound {
     const gone = once(child, 'exit') as Promise<[number | null, string | null]>
     // What is not reached in this time is not reached at all.
     await Promise.race([gone, pause(fate.kind === 'random' ? fate.after : 3_000)])
-    const closing = fate.kind === 'after' && fate.what === 'close'
+    const closing = fate.kind === 'begin' || (fate.kind === 'after' && fate.what === 'close')
     const hasEnded = () => child.exitCode !== null || child.signalCode !== null
     if (closing && !hasEnded()) {
       child.send('stop', () => {})
@@ -134,7 +135,7 @@ export class DecisionRound {
     if (closing ? code !== 0 && !byParent : signal !== 'SIGKILL') {
       this.#problems.push({ promise: 'harness', what: `ended: process ${slot}.${(this.#lives[slot] ?? 1) - 1} (${JSON.stringify(fate)}) ended by itself with ${code ?? signal}` })
     }
-    this.#count(closing ? 'close after a decision' : byParent || fate.kind === 'random' ? 'kill random' : fate.kind === 'point' ? `kill ${fate.kill.point}` : 'kill after a decision')
+    this.#count(fate.kind === 'begin' ? 'close as a call begins' : closing ? 'close after a decision' : byParent || fate.kind === 'random' ? 'kill random' : fate.kind === 'point' ? `kill ${fate.kill.point}` : 'kill after a decision')
   }
 
   #count(fault: string, times = 1): void {
@@ -149,7 +150,7 @@ export class DecisionRound {
     else first.set(click, by)
   }
 
-  #start(slot: number, more: Pick<ChildPlan, 'sends' | 'patience' | 'aborts' | 'losses' | 'kill' | 'after'>): ChildProcess {
+  #start(slot: number, more: Pick<ChildPlan, 'sends' | 'patience' | 'aborts' | 'losses' | 'kill' | 'after' | 'closeAtBegin'>): ChildProcess {
     const life = this.#lives[slot] ?? 0
     this.#lives[slot] = life + 1
     const { folder, program } = this.#plan

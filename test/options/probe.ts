@@ -1,0 +1,44 @@
+import { expect, onTestFinished } from 'vitest'
+import { Agent, Heed, InMemoryStore, silentLogger, type AgentConfig, type HeedConfig } from '../../src/index.ts'
+import { scriptedModel, type Script } from '../../src/testing/index.ts'
+
+/** Shows that options have their effect, or are rejected by name. */
+export interface Probe {
+  title: string
+  /** The options that it shows by their owner, separated by blanks. */
+  covers: Record<string, string>
+  run(): Promise<void>
+}
+
+/** A test elsewhere that shows the same; its text mentions each of the options. */
+export interface Cited {
+  file: string
+  title: string
+  covers: Record<string, string>
+}
+
+export const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+export const memory = { thread: thread.threadId, resource: thread.resourceId }
+
+export function open(config: Partial<AgentConfig> = {}, script: Script = () => 'Fine.', more: Omit<HeedConfig, 'agents'> = {}) {
+  const model = scriptedModel(script)
+  const agent = new Agent({ id: 'guide', model, ...config })
+  const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger, ...more })
+  onTestFinished(() => heed.close())
+  const idle = async () => {
+    await expect.poll(() => agent.activeRun(thread)).toBeNull()
+  }
+  /** The text of the last message of a prompt. */
+  const lastText = (call = -1) => {
+    const content = model.calls.at(call)?.prompt.at(-1)?.content
+    return typeof content === 'string' ? content : content?.map((part) => ('text' in part ? part.text : JSON.stringify(part))).join('')
+  }
+  return { agent, model, heed, idle, lastText }
+}
+
+/** A call that must be rejected with the name of an option or field. */
+export async function rejects(call: () => unknown, name: string): Promise<void> {
+  const error = await (async () => call())().then(() => undefined, (thrown: unknown) => thrown as { message: string; details?: object })
+  expect(error, `${name} is rejected`).toBeDefined()
+  expect(`${JSON.stringify(error?.details ?? {})} ${error?.message}`).toContain(name.split('.').at(-1))
+}

@@ -52,8 +52,4 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     finds: ['abortsAnswered'],
     run: storm,
   },
-  'never says that a signal was deleted with its thread': {
-    fault: { file: 'thread/runtime/ended-threads.ts', changes: [['    runtime.resolveWaiters(threadId)\n', '']] },
-    finds: ['outcomesKnown'],
-  },
 }

@@ -1,4 +1,5 @@
 import type { Agent } from '../agent/agent.ts'
+import { silentLogger } from '../base/logger.ts'
 import { Heed } from '../heed/heed.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import type { Storage } from '../store/contract/storage.ts'
@@ -30,7 +31,8 @@ const thread = { resourceId: 'demo-user', threadId: 'release-2.1.0' }
 /** One thread from its first message to the last answer, with a steer during a run, an approval and a queued message. */
 export async function converse({ view, signal, approve, storage, ...desk }: Stage): Promise<void> {
   const agent = releaseAgent({ ...desk, whileTestsRun: interject })
-  const heed = new Heed({ agents: { agent }, storage })
+  // The demo prints a failed run itself.
+  const heed = new Heed({ agents: { agent }, storage, logger: silentLogger })
   let sent: Sent | undefined
 
   async function interject(): Promise<void> {

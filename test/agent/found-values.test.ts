@@ -7,6 +7,13 @@ const fields = ['inputProcessors', 'outputProcessors', 'defaultOptions', 'defaul
 const junk: unknown[] = [undefined, null, 3, 'text', true]
 const made = (field: string, value: unknown) => new Agent({ id: 'guide', model: scriptedModel(['Hi.'], { loop: true }), [field]: value })
 
+/** The defaults of legacy calls belong to those alone. */
+const asked = async (agent: Agent, field: string, options: { memory?: { thread: string; resource: string } } = {}): Promise<unknown> => {
+  if (field === 'defaultGenerateOptionsLegacy') return agent.generateLegacy('Go.', options)
+  if (field === 'defaultStreamOptionsLegacy') return (await agent.streamLegacy('Go.', options)).text
+  return agent.generate('Go.', options)
+}
+
 describe.each(fields)('a function for %s', (field) => {
   const wrongOf = [...junk, field.endsWith('Processors') ? {} : []]
 
@@ -16,8 +23,8 @@ describe.each(fields)('a function for %s', (field) => {
         const agent = made(field, find)
         const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
         const refused = { code: 'invalid_agent', details: { field }, message: expect.stringContaining(`${field} of agent 'guide'`) }
-        await expect(agent.generate('Go.')).rejects.toMatchObject(refused)
-        await expect(agent.generate('Go.', { memory: { thread: 't', resource: 'u' } })).rejects.toMatchObject(refused)
+        await expect(asked(agent, field)).rejects.toMatchObject(refused)
+        await expect(asked(agent, field, { memory: { thread: 't', resource: 'u' } })).rejects.toMatchObject(refused)
         await heed.close()
       }
     }

@@ -189,8 +189,8 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     const as = (tenant: string) => ({ headers: { 'x-tenant': tenant } })
     await ask('/agents/guide/send-message?wait=outcome', { json: { message: 'Hi', threadId: 't', resourceId: 'u' }, ...as('ada') })
     await (await ask('/agents/guide/generate', { json: { messages: 'Hi', memory }, ...as('bob') })).text()
-    const active = async (tenant: string) => (await ask('/agents/guide/threads/t/active-run?resourceId=u', as(tenant))).status
-    expect([await active('ada'), await active('bob'), await active('eve')]).toEqual([200, 200, 404])
+    const lanes = async (tenant: string) => (await ask('/agents/guide/threads/t/lanes?resourceId=u', as(tenant))).status
+    expect([await lanes('ada'), await lanes('bob'), await lanes('eve')]).toEqual([200, 200, 404])
     const messages = async (tenant: string) => ((await (await ask('/memory/threads/t/messages?agentId=guide&resourceId=u', as(tenant))).json()) as { messages?: unknown[] }).messages?.length
     await expect.poll(() => messages('ada')).toBe(2)
     expect(await messages('bob')).toBe(2)

@@ -158,12 +158,13 @@ describe.each(placeKinds())('1,000 messages, $name', ({ make }) => {
       await Promise.all(all(chance, ['look'], 1).map(async (told) => {
         const { sent, outcomes } = await sendAll(told, chance)
         await idle(told.agent, told.thread)
+        // With one step a run, nothing enters one after its beginning.
+        expect(new Set(outcomes.map(({ step }) => step))).toEqual(new Set([0]))
         count(outcomes)
         expectAllHeard(told, sent)
         await expectAllKept(told, sent)
       }))
-      // With one step a run, nothing ever enters one: each is answered by another run.
-      expect(Object.keys(counts)).toEqual(['woke'])
+      expect(counts.woke).toBeGreaterThan(counts.delivered ?? 0)
     }))
 
   it('[R3.2] while calls wait for approvals are all answered, once and in order', () =>

@@ -13,13 +13,18 @@ export const trueOutcomes: Check = (evidence) => {
   })
 }
 
+/** What is true of a signal that entered a run: one that was accepted for this run was delivered, also where the run began with it. */
+export function entered(route: string, step: number | undefined): 'woke' | 'delivered' {
+  return step === 0 && route !== 'deliver' && route !== 'interrupt' ? 'woke' : 'delivered'
+}
+
 function lieIn({ action, runId, step, reason }: { action: string; runId?: string | undefined; step?: number | undefined; reason?: string | undefined }, mail: Mail | undefined): string | undefined {
   switch (action) {
     case 'woke':
     case 'delivered':
       if (mail?.state !== 'consumed' || mail.route === 'persist') return `it is ${mail?.state ?? 'not stored'} (${mail?.route})`
       if (mail.runId !== runId || mail.step !== step) return `it entered the run ${mail.runId} at step ${mail.step}, not ${runId} at ${step}`
-      return (action === 'woke') === (step === 0) ? undefined : `it entered at step ${step}`
+      return action === entered(mail.route, step) ? undefined : `it entered at step ${step} (${mail.route})`
     case 'persisted':
       return mail?.state === 'consumed' && mail.route === 'persist' ? undefined : `it is ${mail?.state ?? 'not stored'} (${mail?.route})`
     case 'queued':

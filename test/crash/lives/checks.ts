@@ -1,5 +1,6 @@
 import { groupBy, notes, type Check, type Evidence, type Violation } from '../checks/evidence.ts'
 import { checks as all } from '../checks/index.ts'
+import { entered } from '../checks/outcomes.ts'
 import type { LedgerThread } from '../ledger.ts'
 import { slack, type Lived, type LivesCheck, type LivesEvidence } from './evidence.ts'
 import { copySeparator, livesIn } from './lives.ts'
@@ -67,7 +68,7 @@ const trueOutcomes: LivesCheck = (evidence) => {
       return mail ? [{ life, mail }] : []
     })
     const isTrue = found.some(({ life, mail: { route, states } }) => {
-      if (action === 'woke' || action === 'delivered') return states.some((state) => state.runId === runId && state.step === step) && (action === 'woke') === (step === 0)
+      if (action === 'woke' || action === 'delivered') return states.some((state) => state.runId === runId && state.step === step && action === entered(route, step))
       if (action === 'persisted') return route === 'persist'
       if (action === 'queued') return true
       if (action !== 'discarded') return false

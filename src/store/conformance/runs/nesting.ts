@@ -91,7 +91,7 @@ export const nestingCases: StoreCase[] = [
       const decisions = await Promise.all(['top', 'child:top/x', 'child:top/x/y'].map(async (threadId) => {
         return (await store.getRun({ threadId }, 'run-of-a'))?.suspended[0]?.decision
       }))
-      assert.deepEqual(decisions, [{}, {}, { approved: false, reason: 'no' }])
+      assert.deepEqual(decisions, [{}, {}, { approved: false, reason: 'no', by: 'ann' }])
       await rejectsWith('run_not_suspended', store.decide({ threadId: 'child:top/x/y' }, { toolCallId: 'pay-1', approved: true }, 'p2'))
     },
   },

@@ -1,3 +1,7 @@
+import { checkNodeVersion } from './base/node-version.ts'
+
+checkNodeVersion()
+
 // The runtime
 export { Heed, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'

@@ -13,6 +13,8 @@ export type HeedErrorCode =
   | 'unknown_agent'
   | 'too_many_storages'
   | 'duplicate_tool'
+  /** The program runs on a Node that is too old. */
+  | 'unsupported_runtime'
   // Models and providers
   | 'model_missing'
   | 'unknown_provider'

@@ -1,3 +1,7 @@
+import { checkNodeVersion } from '../../base/node-version.ts'
+
+checkNodeVersion()
+
 export { MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL } from './domains.ts'
 export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
 export type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './remote.ts'

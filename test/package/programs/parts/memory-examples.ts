@@ -89,6 +89,7 @@ export async function calls(agent: Agent): Promise<void> {
 
 export async function reads(heed: ReturnType<typeof storages>['heed']): Promise<void> {
   const memory = await heed.getAgent('first').getMemory()
+  await memory.createThread({ threadId: 'thread-1', resourceId: 'user-7', title: 'A visit' })
   await memory.listThreads({ filter: { resourceId: 'user-7' }, perPage: false })
   const { threads, hasMore } = await memory.listThreads({ filter: { resourceId: 'user-7' }, page: 0, perPage: 10 })
   await memory.listThreads({ filter: { resourceId: 'user-7', metadata: { status: 'active' } }, orderBy: { field: 'createdAt', direction: 'DESC' } })

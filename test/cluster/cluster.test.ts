@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isType, joinedLog, soon } from '../thread/said.ts'
 import { kept, told } from '../thread/transcript.ts'
-import { cluster, member, started, type Member } from './cluster.ts'
+import { cluster, member, patientMember, started, type Member } from './cluster.ts'
 import { newFile } from '../new-file.ts'
 
 /** Processes that several tests use, each on threads of its own. */
@@ -172,7 +172,7 @@ describe('two processes on one file', () => {
     for (let round = 0; round < 5; round++) {
       const target = { ...thread, threadId: `${threadId}-${round}` }
       await watcher.ask('subscribe', `log ${round}`, target)
-      const runner = await member(file)
+      const runner = await patientMember(file)
       await runner.ask('send', 'one say 2', target)
       await hears(watcher, 'finish', `log ${round}`)
       const seen = await log(watcher, `log ${round}`)

@@ -48,9 +48,20 @@ export async function member(file: string, ...agentIds: string[]): Promise<Membe
   return made
 }
 
+/** One that waits for the answers of the others when it connects, however long they take on a busy machine. It is ended after the test. */
+export async function patientMember(file: string): Promise<Member> {
+  const made = await forked([file], { ...process.env, HEED_PATIENT: 'true' })
+  onTestFinished(() => made.end())
+  return made
+}
+
 /** One that its caller ends. */
-export async function started(file: string, ...agentIds: string[]): Promise<Member> {
-  const child = fork(join(import.meta.dirname, 'process.ts'), [file, ...agentIds], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
+export function started(file: string, ...agentIds: string[]): Promise<Member> {
+  return forked([file, ...agentIds])
+}
+
+async function forked(given: string[], env = process.env): Promise<Member> {
+  const child = fork(join(import.meta.dirname, 'process.ts'), given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env })
   await once(child, 'message')
   const made = new Member(child)
   await made.ask('start')

@@ -1,10 +1,17 @@
 import { Agent, createTool, Heed, silentLogger, type AgentThreadSubscription, type Chunk, type SendOptions, type SubscribeOptions } from '../../src/index.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { handshakeMs } from '../../src/bus/libsql/hub.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
 
 /** One process of a cluster: it opens the file it is told and does what its parent asks, by messages. */
 
 const [file = '', ...agentIds] = process.argv.slice(2)
+
+if (process.env.HEED_PATIENT) {
+  const { after } = systemClock
+  systemClock.after = (ms, run, options) => after(ms === handshakeMs ? 60_000 : ms, run, options)
+}
 
 const gates = new Map<string, PromiseWithResolvers<void>>()
 function gate(name: string): PromiseWithResolvers<void> {

@@ -1,0 +1,4 @@
+import { decisions } from '../decisions/kind.ts'
+import { testMutants } from './found.ts'
+
+testMutants(decisions)

@@ -1,0 +1,4 @@
+import { faults } from '../faults/kind.ts'
+import { testMutants } from './found.ts'
+
+testMutants(faults)

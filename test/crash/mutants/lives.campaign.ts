@@ -1,0 +1,4 @@
+import { lives } from '../lives/kind.ts'
+import { testMutants } from './found.ts'
+
+testMutants(lives)

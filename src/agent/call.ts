@@ -105,11 +105,11 @@ async function decideEphemeral(agent: Askable, decision: RunDecision, follower: 
   suspended.followers.push(follower)
   if (!suspended.calls.every((other) => other.decision)) return
   site.ephemeralRuns.resume(runId)
-  const { options, step, calls, followers } = suspended
+  const { options, step, calls, decided, followers } = suspended
   const emit = (chunk: Chunk) => {
     for (const one of followers) one.emit(chunk)
   }
-  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls } }
+  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls, decided } }
   const running = ephemeral(agent, site, continued).then(({ result }) => result)
   running.then(
     (result) => {
@@ -147,7 +147,7 @@ interface EphemeralCall {
   inputCount: number
   options: AgentExecutionOptions
   /** The step in which the run was suspended, with its decided calls. */
-  continues?: { step: number; calls: readonly SuspendedCall[] }
+  continues?: { step: number; calls: readonly SuspendedCall[]; decided: ReadonlySet<string> }
   emit(chunk: Chunk): void
 }
 
@@ -161,9 +161,10 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const onSuspend = (step: number, waiting: readonly WaitingCall[]) => {
       const { abortSignal: _, ...kept } = options
-      const before = continues?.step === step ? continues.calls : []
-      const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(hasAsked(before, one) ? { again: true } : {}) }))
-      site.ephemeralRuns.suspend(runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, followers: [] })
+      // A call with an id that was decided before: the id does not name the new request.
+      const decided = new Set([...(continues?.decided ?? []), ...(continues?.calls.map(({ toolCallId }) => toolCallId) ?? [])])
+      const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(decided.has(one.toolCallId) ? { again: true } : {}) }))
+      site.ephemeralRuns.suspend(runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, decided, followers: [] })
     }
     const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing, onSuspend))
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))
@@ -177,11 +178,6 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
     ephemeralRun.end()
     throw error
   }
-}
-
-/** The call has asked before: its `toolCallId` does not name the new request. */
-function hasAsked(calls: readonly SuspendedCall[], { toolCallId }: WaitingCall): boolean {
-  return calls.some((call) => call.toolCallId === toolCallId)
 }
 
 function suspendedAlready(runId: string): HeedError {

@@ -22,6 +22,8 @@ export interface SuspendedEphemeralRun {
   /** The step that made the calls. */
   readonly step: number
   readonly calls: readonly SuspendedCall[]
+  /** The `toolCallId`s of requests that were decided before these calls asked. */
+  readonly decided: ReadonlySet<string>
   /** The callers that have decided a call and read what follows. */
   readonly followers: Array<Pick<LocalCall, 'emit' | 'resolve' | 'reject'>>
 }

@@ -34,7 +34,7 @@ export function readLedger(database: string): Ledger {
     // The mailbox also has the records of decisions, which are no signals.
     const mail = db.prepare(`
       SELECT id, ord, kind, route, state, run_id AS runId, step FROM heed_mailbox
-      WHERE thread = ? AND id NOT GLOB 'decision:*' AND id NOT GLOB 'decided:*' ORDER BY ord`)
+      WHERE thread = ? AND id NOT GLOB 'decision:*' AND id NOT GLOB 'decided:*' AND id NOT GLOB 'decided-call:*' ORDER BY ord`)
     const rows = db.prepare('SELECT id, message_id AS messageId, seq, role, run_id AS runId, content FROM heed_messages WHERE thread = ? ORDER BY seq')
     const runs = db.prepare('SELECT run_id AS runId, status, epoch, attempts FROM heed_runs WHERE thread = ? ORDER BY key')
     return {

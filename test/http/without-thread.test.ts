@@ -88,6 +88,18 @@ describe('a run without a thread that waits for a decision', () => {
     await heed.close()
     await expect(agent.approveToolCall({ runId: waiting.runId })).rejects.toMatchObject({ code: expect.stringMatching(/closed|run_not_suspended/) })
   })
+
+  it('[R6.9] [R6.14] in the process: a second click does not approve the call of a later step that has the same id', async () => {
+    const same = (to: string): ScriptedStep => ({ toolCalls: [{ toolName: 'pay', toolCallId: 'call_0', input: { to } }] })
+    const { agent } = payer(same('Ada'), pays('Bob'), same('Eve'), 'Paid.')
+    const { heed } = await served({ guide: agent })
+    const { runId } = await agent.generate('Pay.')
+    await (await agent.approveToolCall({ runId, toolCallId: 'call_0' })).result
+    const { suspended: [third] } = await (await agent.approveToolCall({ runId })).result
+    await expect(agent.approveToolCall({ runId, toolCallId: 'call_0' })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'approvalId' } })
+    expect(await (await agent.approveToolCall({ runId, approvalId: third!.request!.id })).text).toBe('Paid.')
+    await heed.close()
+  })
 })
 
 describe('requests of existing clients', () => {

@@ -92,6 +92,33 @@ describe.each(sharedPlaceKinds())('a request for a decision, $name', ({ make }) 
     expect((await readUntil(reader, isType('tool-result'))).at(-1)).toMatchObject({ payload: { result: 'ordered blue' } })
   })
 
+  it('[R6.9] of a later step whose provider gave the call the same id is not approved by a second click on the first', async () => {
+    const ran: unknown[] = []
+    const tool = createTool({ id: 'pay', requireApproval: true, execute: (input) => (ran.push((input as { amount: number }).amount), 'paid') })
+    const steps = [1, 1_000].map((amount) => ({ toolCalls: [{ ...pay(amount), toolCallId: 'call_0' }] }))
+    const agent = new Agent({ id: 'shop', model: scriptedModel([...steps, 'Done.', ...steps, 'Done.']), tools: { pay: tool } })
+    openHeed({ agent }, make().store())
+    const { first, next, reader } = await asked(agent)
+    const click = { ...thread, toolCallId: 'call_0', approved: true }
+    await agent.sendToolApproval(click)
+    const second = await next()
+    for (const old of [click, { ...thread, approved: true }, { ...click, runId: (await agent.activeRun(thread))!.runId }]) {
+      await expect(agent.sendToolApproval(old)).rejects.toMatchObject({
+        code: 'invalid_argument', details: { field: 'approvalId', approvalIds: [second.request.id] },
+      })
+    }
+    await expect(agent.sendToolApproval({ ...thread, approvalId: first.request.id, approved: true })).rejects.toMatchObject({ code: 'run_not_suspended' })
+    expect(ran).toEqual([1])
+    await agent.sendToolApproval({ ...thread, approvalId: second.request.id, approved: false })
+    await readUntil(reader, isType('finish'))
+    // Of another run, the id names one call again.
+    await agent.sendMessage('Again.', thread).outcome
+    await next()
+    await agent.sendToolApproval(click)
+    await next()
+    expect(ran).toEqual([1, 1])
+  })
+
   it('[R6.9] rejects a decision with another digest, and hides the digest of hidden arguments', async () => {
     const secret = createTool({ id: 'pay', requireApproval: true, transform: { display: { input: () => ({}) } }, execute: () => 'paid' })
     const agent = new Agent({ id: 'shop', model: scriptedModel([{ toolCalls: [pay(1), { ...pay(1), toolCallId: 'again' }] }, 'Done.']), tools: { pay: secret } })

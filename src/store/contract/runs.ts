@@ -168,7 +168,7 @@ export interface SuspendedCall {
   payload?: JSONValue
   /** What the decision is about. */
   request?: ApprovalRequest
-  /** An earlier request of this call was decided in the same step: its `toolCallId` does not name this request. */
+  /** An earlier request of this call, or of a call with its id in an earlier step, was decided: `toolCallId` does not name this request. */
   again?: true
   /** The call on a child thread that this one stands for. */
   child?: ChildCall
@@ -182,7 +182,7 @@ export interface CallDecision {
   runId?: string
   /** The step that made the call: some providers restart the numbering of calls in each step. */
   step?: number
-  /** Optional if only one call needs a decision. Rejected where the call has asked more than once: see `approvalId`. */
+  /** Optional if only one call needs a decision. Rejected where a call with this id was decided before in the run: see `approvalId`. */
   toolCallId?: string
   /** The id of the request. */
   approvalId?: string

@@ -49,7 +49,7 @@ export function withChildDecisions(
     if (!call.child || !child || suspendedCall(tables, call.child)) return call
     const { approvalId } = call.child
     const made = approvalId !== undefined && child.resourceId === thread.resourceId ? madeAbout(tables, child, approvalId) : undefined
-    if (made) recordMade(tables, thread, run, made)
+    if (made) recordMade(tables, thread, run, call.toolCallId, made)
     return { ...call, decision: {} }
   })
 }
@@ -92,7 +92,7 @@ export function decideChild(
   const { run, calls } = below
   const continued = decideChild(tables, below.thread, below.call, decision, made)
   run.suspended = JSON.stringify(calls)
-  recordMade(tables, below.thread, run, made)
+  recordMade(tables, below.thread, run, below.call.toolCallId, made)
   if (calls.every((other) => other.decision)) {
     resumeRun(tables, below.thread, run)
     return [below.thread.id, ...continued]
@@ -130,7 +130,7 @@ export function resumeParents(
   if (!call) return []
   call.decision = {}
   run.suspended = JSON.stringify(calls)
-  if (made) recordMade(tables, parent, run, made)
+  if (made) recordMade(tables, parent, run, call.toolCallId, made)
   const above = { runId: run.runId, toolCallId: call.toolCallId }
   if (calls.some((other) => !other.decision)) {
     tables.putThread(parent)

@@ -4,6 +4,7 @@ import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted, SuspendedCall } from '../contract/threads.ts'
 import { removeRowsFrom, resumeRun, withChildDecisions } from './child-threads.ts'
+import { wasDecided } from './decision-records.ts'
 import { advanceLane, removeLaneSignals, withLaneVersion } from './lanes.ts'
 import { fencedThread, releaseLease, reserveRun, transitionThread } from './lease.ts'
 import { encodeOrdRanges, finishTaken, pendingAfterRun, runnable, startingMail, takeMail } from './mailbox.ts'
@@ -163,7 +164,9 @@ function suspend(
   tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: Extract<RunEnd, { status: 'suspended' }>, now: number,
 ): Pick<StepCommitted, 'ended' | 'more'> {
   const asked = new Set((JSON.parse(run.suspended) as SuspendedCall[]).map(({ toolCallId }) => toolCallId))
-  const waiting = end.calls.map((call): SuspendedCall => (asked.has(call.toolCallId) ? { ...call, again: true } : call))
+  const waiting = end.calls.map((call): SuspendedCall => {
+    return asked.has(call.toolCallId) || wasDecided(tables, thread, run, call.toolCallId) ? { ...call, again: true } : call
+  })
   const calls = withChildDecisions(tables, thread, run, waiting)
   run.suspended = JSON.stringify(calls)
   run.suspendedAt = now

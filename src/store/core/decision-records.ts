@@ -13,6 +13,9 @@ const decisionMailId = (id: string) => `decision:${id}`
 /** The mailbox id of the decision about a request: it tells later deciders what was decided. */
 const requestMailId = (approvalId: string) => `decided:${approvalId}`
 
+/** The mailbox id that tells that a request of a call was decided in its run. A later step may have a call with the same id. */
+const callMailId = (runId: string, toolCallId: string) => `decided-call:${runId}/${toolCallId}`
+
 interface StoredDecision {
   said?: string
   toolCallId?: string
@@ -49,12 +52,19 @@ export function recordDecision(
 ): void {
   const stored: StoredDecision = { said: encodeDecision(decision), toolCallId, made }
   if (decision.id !== undefined) addRecord(tables, thread, run, decisionMailId(decision.id), stored)
-  recordMade(tables, thread, run, made)
+  recordMade(tables, thread, run, toolCallId, made)
 }
 
-/** Keeps what was decided about a request, for later deciders on this thread. The caller puts the thread. */
-export function recordMade(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, made: MadeDecision): void {
-  if (made.approvalId !== undefined) addRecord(tables, thread, run, requestMailId(made.approvalId), { made })
+/** Keeps what was decided about a request of a call, for later deciders on this thread. The caller puts the thread. */
+export function recordMade(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, toolCallId: string, made: MadeDecision): void {
+  if (made.approvalId === undefined) return
+  addRecord(tables, thread, run, requestMailId(made.approvalId), { made })
+  if (!wasDecided(tables, thread, run, toolCallId)) addRecord(tables, thread, run, callMailId(run.runId, toolCallId), {})
+}
+
+/** Whether a request of a call with this id was decided in the run: the id does not name a later request. */
+export function wasDecided(tables: ThreadTables, thread: ThreadRecord, { runId }: RunRecord, toolCallId: string): boolean {
+  return tables.mail(thread, callMailId(runId, toolCallId)) !== undefined
 }
 
 function addRecord(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, id: string, stored: StoredDecision): void {

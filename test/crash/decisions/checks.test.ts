@@ -101,6 +101,7 @@ describe('the checker of decisions', () => {
     ['a call that was denied by nobody', ['settled'], evidence({ ...declined, calls: [denied('k9')], effects: [] })],
     ['a call that was denied by an abort that did not happen', ['settled'], evidence({ ...declined, calls: [denied(notRun)], effects: [] })],
     ['a call that was interrupted and never began', ['settled'], evidence({ calls: [failed(interrupted)], effects: [], killed: true })],
+    ['a call that was interrupted and that nobody approved', ['settled'], evidence({ notes: [click(), { note: 'begins', thread, calls: ['c'] }], made: [], clicks: [], calls: [failed(interrupted)], effects: [], killed: true })],
     ['a call that was interrupted before it began by a process that closed', ['settled'], evidence({ notes: [click(), decided(), { note: 'begins', thread, calls: ['c'] }], calls: [failed(interrupted)], effects: [] })],
     ['a call that waited, was aborted and is said to have been stopped', ['settled'], evidence({ calls: [failed(stopped, { status: 'aborted' })], effects: [] })],
     ['an agent below that failed', ['settled'], evidence({ calls: [stored(), failed('Thread t0/d belongs to another resource.', { call: 'd', tool: 'agent-clerk', args: { prompt: 'Work.' } })] })],

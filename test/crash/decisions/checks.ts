@@ -150,9 +150,12 @@ interface CallState {
   /** Calls of which a process stored that they begin that was killed. */
   cutOff: ReadonlySet<string>
   reasons: ReadonlySet<string>
+  /** The numbers of the calls that were approved. */
+  approved: ReadonlySet<string | undefined>
 }
 
 function stateOf(evidence: DecisionEvidence): CallState {
+  const shown = requestsIn(evidence)
   const keys = (wanted: (effect: Effect) => boolean) => new Set(evidence.effects.filter(wanted).map(({ thread, call }) => `${thread} ${call}`))
   const closed = new Set(notes(evidence, 'closed').map(({ by }) => by))
   return {
@@ -161,10 +164,11 @@ function stateOf(evidence: DecisionEvidence): CallState {
     done: keys(({ phase }) => phase === 'done'),
     cutOff: new Set(notes(evidence, 'begins').filter(({ by }) => !closed.has(by)).flatMap(({ thread, calls }) => calls.map((call) => `${thread} ${call}`))),
     reasons: new Set(evidence.truth.made.flatMap(({ approved, reason }) => (approved === false && reason !== undefined ? [reason] : []))),
+    approved: new Set(evidence.truth.made.flatMap(({ approved, approvalId }) => (approved === true ? [nOf(shown.get(approvalId)?.args)] : []))),
   }
 }
 
-function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons }: CallState): { promise: string; what: string } | undefined {
+function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons, approved }: CallState): { promise: string; what: string } | undefined {
   const { outcomes: [outcome, ...more], status } = call
   const key = `${call.thread} ${call.call}`
   if (call.asked !== 1) return { promise: 'G1.16', what: `is in history ${call.asked} times` }
@@ -183,6 +187,7 @@ function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons }
       if (outcome.reason?.includes('aborted')) return status === 'aborted' ? undefined : { promise: 'R8.6', what: `was denied by an abort: ${text}` }
       return outcome.reason !== undefined && reasons.has(outcome.reason) ? undefined : { promise: 'R6.3', what: `was denied, and nobody declined it: ${text}` }
     default:
+      if (isInterrupted(outcome) && call.tool === 'pay' && !approved.has(nOf(call.args))) return { promise: 'R6.8', what: `was interrupted, and nobody had approved it: ${text}` }
       if (isInterrupted(outcome)) return !below && (executed.has(key) || cutOff.has(key)) ? undefined : { promise: 'R6.8', what: `was interrupted, and had not begun: ${text}` }
       if (status === 'aborted' && (below || executed.has(key))) return undefined
       return { promise: 'R8.6', what: `failed${executed.has(key) ? '' : ', and never ran'}: ${text}` }

@@ -12,7 +12,7 @@ const overtaken = narrow({ ends: 4, sends: 8, losses: 2 })
 
 export const mutants: Record<string, Mutant> = {
   'decides by the id of a call what its agent below asks next': {
-    fault: { file: 'store/core/suspend.ts', changes: [['named.length > 1 || (approvalId === undefined && call.again)', 'named.length > 1']] },
+    fault: { file: 'store/contract/decisions.ts', changes: [['named.length > 1 || (approvalId === undefined && call.again)', 'named.length > 1']] },
     finds: ['trueAnswers'],
     run: nested,
   },
@@ -27,7 +27,7 @@ export const mutants: Record<string, Mutant> = {
     run: nested,
   },
   'accepts any digest': {
-    fault: { file: 'store/core/suspend.ts', changes: [['if (digest !== undefined && call.request && digest !== call.request.digest) {', 'if (digest === \'none\') {']] },
+    fault: { file: 'store/contract/decisions.ts', changes: [['if (digest !== undefined && call.request && digest !== call.request.digest) {', 'if (digest === \'none\') {']] },
     finds: ['trueAnswers'],
     run: undisturbed,
   },
@@ -78,8 +78,8 @@ export const mutants: Record<string, Mutant> = {
     fault: {
       file: 'store/core/suspend.ts',
       changes: [[
-        'if (!call) throw notSuspended(tables, thread, decision, `no call ${approvalId ?? toolCallId} waits for a decision`)',
-        'if (!call) return calls[0] as SuspendedCall',
+        'throw notSuspended(tables, thread, decision, `no call ${decision.approvalId ?? decision.toolCallId} waits for a decision`)',
+        'return calls[0] as SuspendedCall',
       ], [
         "throw notSuspended(tables, thread, decision, 'it has no suspended run that the decision matches')",
         "return { runId: thread.runId ?? '', toolCallId: decision.toolCallId ?? '', agentId: '', made: { ...decision, at: tables.now() }, parents: [], children: [] }",
@@ -109,7 +109,7 @@ export const mutants: Record<string, Mutant> = {
     run: nested,
   },
   'runs what was declined': {
-    fault: { file: 'run/tools/tool-execution.ts', changes: [['if (decision?.approved === false && !decision.child) return this.#denied(decision.reason)', '']] },
+    fault: { file: 'run/tools/tool-execution.ts', changes: [['if (decision?.approved === false && !decision.child) return this.#denied()', '']] },
     finds: ['declinedNeverRan'],
     run: undisturbed,
   },

@@ -59,4 +59,33 @@ describe.each(placeKinds())('a signal that is persisted while a run is active, $
     holds[1]?.open()
     await idle(agent, thread)
   })
+
+  it('[W1.1] is not echoed to a subscriber that returns from a snapshot that contained it', async () => {
+    const hold = gate()
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['One ', 'two.'], gate: { parts: 3, until: hold.promise } }]) })
+    openHeed({ agent }, make().store())
+    const permanent = await agent.subscribeToThread(thread)
+    const reader = permanent.stream[Symbol.asyncIterator]()
+    agent.sendMessage('Go.', thread)
+    const before = await readUntil(reader, isType('text-delta'))
+    await agent.sendMessage({ contents: 'note', id: 'note' }, note).outcome
+    const watcher = await agent.subscribeToThread({ ...thread, snapshot: true })
+    const read = await readUntil(watcher.stream, isType('text-delta'))
+    watcher.unsubscribe()
+    for (const { cursor } of [read[0], read.at(-1)] as Chunk[]) {
+      const returned = await agent.subscribeToThread({ ...thread, after: cursor! })
+      const [first] = await readUntil(returned.stream, () => true)
+      expect(first).toMatchObject({ type: 'data-thread-snapshot', data: { messages: [{ id: 'note' }] } })
+      returned.unsubscribe()
+    }
+    // A cursor from before the snapshot is of a subscriber that has not read it, and one that has read the echo misses nothing.
+    const echo = (await readUntil(reader, isType('data-user-message'))).at(-1)
+    expect(echo).toMatchObject({ data: { id: 'note' } })
+    hold.open()
+    const rest = await readUntil(reader, isType('finish'))
+    const late = await agent.subscribeToThread({ ...thread, after: echo!.cursor! })
+    expect(await readUntil(late.stream, isType('finish'))).toEqual(rest)
+    expect(types(before)[0]).toBe('start')
+    await idle(agent, thread)
+  })
 })

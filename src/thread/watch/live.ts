@@ -12,6 +12,7 @@ import {
   parseCursor,
   positionAfter,
   PresentStep,
+  SnapshotEchoes,
   StartMarker,
   type Cursor,
 } from './retained-chunks.ts'
@@ -80,6 +81,7 @@ export class LiveThread {
   #committed = 0
   readonly #step = new PresentStep()
   readonly #start = new StartMarker()
+  readonly #snapshotEchoes = new SnapshotEchoes()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
   readonly #notifier: Notifier
   #lastRead: SharedRead | undefined
@@ -394,6 +396,7 @@ export class LiveThread {
 
   /** Updates the state of run and step that later subscribers start from. */
   #updateState(chunk: Chunk, cursor: string): void {
+    this.#snapshotEchoes.onChunk(chunk, this.#ring.end - 1)
     if (finalChunks.has(chunk.type)) {
       // A snapshot from here on is the stored state.
       this.runId = undefined
@@ -447,8 +450,19 @@ export class LiveThread {
     this.notify()
   }
 
-  /** The position after the chunk with this cursor; undefined when the ring does not show what followed it. */
+  /** A subscriber gets a snapshot with this cursor, which contains these signals. */
+  onSnapshot(cursor: string, signals: ReadonlySet<string>): void {
+    this.#snapshotEchoes.onSnapshot(this.#ring.replayed(this.generation), this.#positionAfter(cursor) ?? this.#ring.end, signals)
+  }
+
+  /** The position at which a subscriber that returns with this cursor reads on; undefined when it needs a snapshot. */
   after(text: string): number | undefined {
+    const position = this.#positionAfter(text)
+    return position === undefined || this.#snapshotEchoes.mayRepeat(position) ? undefined : position
+  }
+
+  /** The position after the chunk with this cursor; undefined when the ring does not show what followed it. */
+  #positionAfter(text: string): number | undefined {
     const cursor = parseCursor(text)
     if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) {
       return this.#skippedAt === this.#cursor ? undefined : this.#ring.end

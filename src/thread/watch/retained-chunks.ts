@@ -140,6 +140,41 @@ export class StartMarker {
   }
 }
 
+/** The id of the signal that a chunk echoes; undefined for other chunks. */
+export function echoedSignal(chunk: Chunk): string | undefined {
+  if ((chunk.type !== 'data-user-message' && chunk.type !== 'data-signal') || !('data' in chunk)) return undefined
+  return (chunk.data as { id: string }).id
+}
+
+/**
+ * The positions from which the echo of a signal follows that a snapshot with this cursor or an earlier one contained. A subscriber that
+ * returns there may have read the snapshot, which the echo would repeat, or only the chunks.
+ */
+export class SnapshotEchoes {
+  #signals: ReadonlySet<string> = new Set()
+  #position = 0
+  #from = Infinity
+  #to = 0
+
+  /** A snapshot contains these signals; a subscriber that returns with its cursor reads on at `position`. */
+  onSnapshot(retained: RetainedChunks, position: number, signals: ReadonlySet<string>): void {
+    this.#signals = signals
+    this.#position = position
+    for (let at = position; at < retained.end; at++) this.onChunk(retained.at(at), at)
+  }
+
+  onChunk(chunk: Chunk | undefined, at: number): void {
+    const signal = this.#signals.size > 0 && chunk ? echoedSignal(chunk) : undefined
+    if (signal === undefined || !this.#signals.has(signal)) return
+    this.#from = Math.min(this.#from, this.#position)
+    this.#to = Math.max(this.#to, at + 1)
+  }
+
+  mayRepeat(position: number): boolean {
+    return position >= this.#from && position < this.#to
+  }
+}
+
 function cursorAt(retained: RetainedChunks, position: number): Cursor {
   return parseCursor(retained.at(position)?.cursor ?? '0.0')
 }

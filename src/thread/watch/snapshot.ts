@@ -40,6 +40,8 @@ export interface ReadSnapshot {
   position: number
   /** The chunks of the present step. */
   step: Chunk[]
+  /** The ids of the signals among the messages. */
+  signals: ReadonlySet<string>
 }
 
 /** `seen`: the position up to which the subscriber has read. */
@@ -112,7 +114,9 @@ async function readSnapshot(
     suspended: waiting ? withVisibleArguments(waiting.suspended, messages) : [],
     reason,
   }
-  return { snapshot, cursor, position, step }
+  const signals = new Set(snapshot.messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
+  live.onSnapshot(cursor, signals)
+  return { snapshot, cursor, position, step, signals }
 }
 
 /** Omits the end of a message that began before these rows, unless they contain nothing else. */

@@ -5,7 +5,7 @@ import { syncWithRunner } from '../cluster/sync.ts'
 import { abortThread } from '../control/abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { LiveThread } from './live.ts'
-import { formatCursor, parseCursor } from './retained-chunks.ts'
+import { echoedSignal, formatCursor, parseCursor } from './retained-chunks.ts'
 import { snapshotReader, type SnapshotReader, type ThreadSnapshot } from './snapshot.ts'
 
 export type { ThreadSnapshot } from './snapshot.ts'
@@ -122,19 +122,19 @@ export class ThreadReader implements AsyncIterator<Chunk> {
       return undefined
     })
     if (!read) return this.return()
-    const { snapshot, cursor, position, step } = read
+    const { snapshot, cursor, position, step, signals } = read
     this.#generation = generation
     this.#snapshotDue = undefined
     this.#position = position
     this.#replay = step
-    this.#snapshotSignals = new Set(snapshot.messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
+    this.#snapshotSignals = signals
     if (this.#closed) return finished
     return { done: false, value: { type: 'data-thread-snapshot', runId: snapshot.runId ?? '', data: snapshot, cursor } }
   }
 
   #isInSnapshot(chunk: Chunk): boolean {
-    if (!this.#snapshotSignals || (chunk.type !== 'data-user-message' && chunk.type !== 'data-signal') || !('data' in chunk)) return false
-    return this.#snapshotSignals.has((chunk.data as { id: string }).id)
+    const signal = this.#snapshotSignals && echoedSignal(chunk)
+    return signal !== undefined && this.#snapshotSignals?.has(signal) === true
   }
 
   /** The thread did not exist when the subscription began, and another resource created it. */

@@ -30,8 +30,9 @@ export class WorkerCalls {
   /** Runs the file `name` (without its ending) beside the module `beside`, which passes its `import.meta.url`. */
   constructor(beside: string, name: string, workerData: unknown) {
     this.#worker = openWorker(beside, name, { workerData })
-    this.#worker.unref()
     this.#worker.on('message', (response: CallResponse) => this.#complete(response))
+    // After the listener, which refs the worker again.
+    this.#worker.unref()
     this.#worker.once('error', (error) => this.#fail(error))
     this.#ended = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {

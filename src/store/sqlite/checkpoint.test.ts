@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,4 +31,31 @@ describe('the log of a database', () => {
     await store.close()
     expect(megabytes).toBeLessThan(200)
   })
+
+  it('keeps no process alive that closes nothing, also when it was copied', () => {
+    const program = `
+      import { LibSQLStore } from '${new URL('store.ts', import.meta.url)}'
+      import { Memory } from '${new URL('../../memory/memory.ts', import.meta.url)}'
+      const memory = new Memory({ storage: new LibSQLStore({ url: 'file:${join(folder, 'open.db')}' }) })
+      await memory.createThread({ threadId: 't', resourceId: 'r' })
+      for (let write = 0; write < 24; write++) {
+        const messages = Array.from({ length: 500 }, (_, index) => ({ id: write + '-' + index, role: 'user', content: 'x' }))
+        await memory.saveMessages({ threadId: 't', messages })
+      }`
+    const ended = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8', timeout: 20_000 })
+    expect(ended).toMatchObject({ status: 0, stderr: '' })
+  }, 30_000)
+
+  it('keeps a process alive while it is copied, because writes may wait for that', () => {
+    const program = `
+      import { Checkpointer } from '${new URL('checkpoint.ts', import.meta.url)}'
+      const resumed = Promise.withResolvers()
+      const database = { path: '${join(folder, 'held.db')}', pageSize: 4096 }
+      const checkpointer = new Checkpointer(database, { hold: () => () => resumed.resolve(), giveUp() {} })
+      checkpointer.committed(10_000)
+      await resumed.promise
+      console.log('resumed')`
+    const ended = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8', timeout: 20_000 })
+    expect(ended).toMatchObject({ status: 0, stdout: 'resumed\n', stderr: '' })
+  }, 30_000)
 })

@@ -28,7 +28,8 @@ export interface CheckpointHost {
  * Keeps the log short. A worker copies it while writes go on, until little is left; for that rest writes are held, because the log
  * begins anew only when all of it was copied. Its file keeps its size: syncing blocks that exist is cheaper than syncing new ones.
  *
- * Owns the worker, from the first time it is needed until `close`.
+ * Owns the worker, from the first time it is needed until `close`. The worker keeps the process alive only while it copies, since writes
+ * may wait for that.
  */
 export class Checkpointer {
   readonly #path: string
@@ -77,6 +78,7 @@ export class Checkpointer {
   #copy(worker: Worker, how: Copied['how']): void {
     this.#rounds += 1
     this.#copiedRows = this.#rows
+    worker.ref()
     tell(worker, how)
   }
 
@@ -85,6 +87,7 @@ export class Checkpointer {
     this.#letGo()
     if (pages > 0) this.#pagesPerRow = Math.min(mostPages, Math.max(1, pages / this.#copiedRows))
     if (how === 'renew' || this.#ended) {
+      if (!this.#ended) worker.unref()
       this.#rounds = 0
       this.#rows -= this.#copiedRows
       this.#copiedRows = 0
@@ -105,7 +108,6 @@ export class Checkpointer {
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     })
-    worker.unref()
     worker.on('message', (copied: Copied) => this.#copied(worker, copied))
     worker.on('error', () => {
       this.#worker = undefined

@@ -1,4 +1,5 @@
-import { HeedError } from '../base/errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
+import { silentLogger, type Logger } from '../base/logger.ts'
 import { isPromise } from '../base/promises.ts'
 import type { Heed } from '../heed/heed.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
@@ -156,7 +157,14 @@ export class RequestHandler {
     } catch (error) {
       const threadId = params.threadId ?? new URLSearchParams(request.search).get('threadId') ?? undefined
       const { method, path } = route
-      return errorResponse(route.read ? hideForeignThread(error, threadId) : error, this.#heed.logger, { method, path })
+      return errorResponse(route.read ? hideForeignThread(error, threadId) : error, this.#loggerFor(error), { method, path })
     }
+  }
+
+  /** The permanent failure of a storage was logged when it was found: the requests and probes that it rejects do not log it again. */
+  #loggerFor(error: unknown): Logger {
+    const codes = [error, isHeedError(error) ? error.cause : undefined].flatMap((one) => (isHeedError(one) ? one.code : []))
+    const isLogged = this.#heed.sites.all().some(({ threads: { lease: { failure } } }) => failure && codes.includes(failure.code))
+    return isLogged ? silentLogger : this.#heed.logger
   }
 }

@@ -162,8 +162,12 @@ describe('a process whose store fails', () => {
     }
     await clock.advance(10_000)
     expect(paid).toBe(before)
-    expect(await ready()).toBe(503)
-    expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
+    // Neither a probe nor a request that is rejected logs the failure again.
+    for (const _ of [1, 2]) expect(await ready()).toBe(503)
+    const body = JSON.stringify({ ...thread, message: 'Five' })
+    const sent = await handler(new Request('http://localhost/api/agents/agent/send-message', { method: 'POST', body, headers: { 'content-type': 'application/json' } }))
+    expect([sent.status, await sent.json()]).toMatchObject([503, { code: 'store_gone' }])
+    expect(errors).toEqual([expect.stringContaining('the storage failed')])
 
     renameSync(`${path}.away`, path)
     await soon(async () => {

@@ -194,7 +194,7 @@ function notOpened(database: string): (error: NodeJS.ErrnoException) => never {
 function gone(database: string, cause?: unknown): HeedError {
   return new HeedError(
     'store_gone',
-    `The database ${database} was deleted, replaced or overwritten while it was open. Nothing more is stored; put it back and restart.`,
+    `The database ${database} was deleted, replaced or overwritten while it was open. Nothing more is stored until it is put back.`,
     { cause },
   )
 }

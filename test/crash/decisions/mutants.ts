@@ -104,7 +104,7 @@ export const mutants: Record<string, Mutant> = {
     run: nested,
   },
   'keeps the decision about a request on one of its threads alone': {
-    fault: { file: 'store/core/child-threads.ts', changes: [['if (made) recordMade(tables, parent, run, made)', ''], ['recordMade(tables, below.thread, run, made)', '']] },
+    fault: { file: 'store/core/child-threads.ts', changes: [['if (made) recordMade(tables, parent, run, call.toolCallId, made)', ''], ['recordMade(tables, below.thread, run, below.call.toolCallId, made)', '']] },
     finds: ['refusedTruly'],
     run: nested,
   },

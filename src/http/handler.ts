@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { silentLogger, type Logger } from '../base/logger.ts'
 import { isPromise } from '../base/promises.ts'
@@ -73,6 +74,10 @@ interface Target {
   reader: RequestReader
 }
 
+const optionNames: ReadonlyArray<keyof HandlerOptions> = [
+  'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs',
+]
+
 /** Answers requests of any origin: of Node's server, or of the platform. */
 export class RequestHandler {
   readonly #heed: Heed
@@ -86,6 +91,7 @@ export class RequestHandler {
   readonly #context: ServerContext
 
   constructor(heed: Heed, options: HandlerOptions) {
+    checkNames('The server', options, optionNames)
     const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, lingerMs = 30_000 } = options
     const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = options
     this.#heed = heed

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 import { checkSecrets, verifyHexSignature } from './signature.ts'
@@ -21,8 +22,10 @@ export class GitHubSignals extends SignalProvider {
   override readonly name = 'GitHub'
   readonly #secrets: string[]
 
-  constructor({ secret, id = 'github' }: GitHubSignalsOptions) {
+  constructor(options: GitHubSignalsOptions) {
     super()
+    checkNames('GitHubSignals', options, ['secret', 'id'])
+    const { secret, id = 'github' } = options
     this.id = id
     this.#secrets = checkSecrets('GitHubSignals', secret)
   }

@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { checkSecrets, isSigningKey, verifyStandardWebhook } from './signature.ts'
@@ -35,6 +36,7 @@ export class WebhookSignals extends SignalProvider {
 
   constructor(options: WebhookSignalsOptions) {
     super()
+    checkNames('WebhookSignals', options, ['id', 'name', 'secret', 'externalIds', 'notification'])
     this.id = options.id ?? 'webhook'
     this.name = options.name ?? this.id
     this.#secrets = checkSecrets(`The webhook '${this.id}'`, options.secret, isSigningKey)

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Agent, createTool, InMemoryStore, Memory } from '../../src/index.ts'
+import { createHandler, serve } from '../../src/http/server.ts'
+import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
+import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
+import { LibSQLVector } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from './asking.ts'
 
@@ -42,6 +45,24 @@ describe('createTool', () => {
     [{ id: 't', requireApproval: 'yes' }, "requireApproval of tool 't' must be true, false or a function"],
   ])('refuses %j', (config, message) => {
     expect(thrownBy(() => createTool(config as never))).toMatchObject({ code: 'invalid_tool', message: expect.stringContaining(message) })
+  })
+})
+
+describe('an unknown option', () => {
+  const secret = 'a secret of more than 32 characters, for tests'
+  const heed = new Heed({ agents: {}, storage: new InMemoryStore() })
+  it.each<[string, () => unknown]>([
+    ['createTool', () => createTool({ id: 't', requireAproval: true } as never)],
+    ['createHandler', () => createHandler(heed, { aut: () => null } as never)],
+    ['LibSQLVector', () => new LibSQLVector({ url: ':memory:', authToken: 'x' } as never)],
+    ['WebhookSignals', () => new WebhookSignals({ secret, tolerance: 5 } as never)],
+    ['GitHubSignals', () => new GitHubSignals({ secret, repository: 'a/b' } as never)],
+  ])('[G1.12] of %s is rejected by name', (_, call) => {
+    expect(thrownBy(call)).toMatchObject({ code: 'unsupported_option', details: { option: expect.any(String) } })
+  })
+
+  it('[G1.12] of serve() is rejected by name', async () => {
+    expect(await rejection(serve(heed, { port: 0, aut: () => null } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'aut' } })
   })
 })
 

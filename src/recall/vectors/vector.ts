@@ -54,7 +54,9 @@ export class LibSQLVector {
   readonly #location: Location
   #opening: Promise<{ call(method: Method, args: unknown[]): Promise<unknown>; close(): Promise<void> }> | undefined
 
-  constructor({ id = 'libsql-vector', url }: LibSQLVectorOptions) {
+  constructor(options: LibSQLVectorOptions) {
+    checkNames('LibSQLVector', options, ['id', 'url'])
+    const { id = 'libsql-vector', url } = options
     this.id = id
     this.url = url
     this.#location = parseLocation(url)

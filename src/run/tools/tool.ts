@@ -1,4 +1,5 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
+import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { ApprovalRequest, ChildCall, Usage } from '../../message/chunk.ts'
@@ -10,6 +11,11 @@ import type { RequestContext } from '../request-context.ts'
 import type { ToolTransform } from './payloads.ts'
 
 const marker = Symbol.for('heed.tool')
+
+const configNames: ReadonlyArray<keyof ToolConfig<string, Schema, Schema, Schema, Schema, never>> = [
+  'id', 'description', 'inputSchema', 'outputSchema', 'suspendSchema', 'resumeSchema', 'idempotent', 'timeoutMs', 'requireApproval',
+  'execute', 'toModelOutput', 'onInputStart', 'onInputDelta', 'onInputAvailable', 'transform', 'strict', 'inputExamples', 'providerOptions',
+]
 
 /** A function that a model may call. Create one with `createTool`. */
 export interface Tool<Id extends string = string, Input = unknown, Output = unknown, InputSchema extends Schema = Schema> {
@@ -138,6 +144,7 @@ export function createTool<
   if (typeof config !== 'object' || config === null || typeof config.id !== 'string' || config.id.trim() === '') {
     throw new HeedError('invalid_tool', "A tool needs an id: createTool({ id: 'weather', … }).")
   }
+  checkNames(name, config, configNames)
   for (const key of ['inputSchema', 'outputSchema', 'suspendSchema', 'resumeSchema'] as const) {
     if (config[key] !== undefined) compileSchema(config[key], `${key} of ${name}`)
   }

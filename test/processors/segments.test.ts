@@ -167,6 +167,32 @@ describe.each(placeKinds())('what was said since input last entered, $name', ({ 
     expect(kept.split('"result":"seen"')).toHaveLength(3)
   })
 
+  it('[R7.6] leaves the input that arrived after it pending, to be answered next, when it could not be looked at', async () => {
+    const [looking, look] = [gate(), gate()]
+    let looks = 0
+    const broken: Processor = {
+      id: 'broken',
+      async processOutputResult() {
+        if (++looks > 1) return
+        looking.open()
+        await look.promise
+        throw new Error('broken')
+      },
+    }
+    const model = scriptedModel(['One.', 'Two.'])
+    const agent = new Agent({ id: 'a', model, outputProcessors: [broken] })
+    openHeed({ agent }, make().store())
+    const one = agent.sendMessage('One', thread)
+    await looking.promise
+    const two = agent.sendMessage('Two', thread)
+    await two.stored
+    look.open()
+    expect(await two.outcome).toMatchObject({ action: 'woke' })
+    await idle(agent, thread)
+    expect(await agent.explain({ ...thread, signalId: one.signal.id })).toMatchObject({ run: { status: 'failed' } })
+    expect(model.callCount).toBe(2)
+  })
+
   it('[R7.6] leaves no words when the run is aborted while it is looked at', async () => {
     const inside = gate()
     const slow: Processor = { id: 'slow', processOutputResult: () => (inside.open(), never) }

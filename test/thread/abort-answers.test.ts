@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest'
-import { Agent, InMemoryStore, type Processor } from '../../src/index.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { Agent, createTool, InMemoryStore, type Processor } from '../../src/index.ts'
 import type { StepCommit, ThreadStore } from '../../src/store/contract/threads.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { faulty, first, unavailable } from './faulty-store.ts'
@@ -93,6 +93,32 @@ describe('[R8.7] the answer of an abort', () => {
     clearing.open()
     expect(await aborting).toMatchObject({ aborted: false })
     expect(await agent.explain({ ...thread, signalId: queued.signal.id })).toMatchObject({ state: 'cancelled' })
+  })
+
+  it.each(['the check of an answer', 'the check of a step with calls'])('[R8.2] is true where %s is held and a signal waits to enter', async (where) => {
+    let checks = 0
+    const guard: Processor = {
+      id: 'guard',
+      processOutputResult: () => (++checks === 1 ? new Promise(() => {}) : undefined),
+    }
+    const step = where === 'the check of an answer' ? 'One.' : { toolCalls: [{ toolName: 'look', input: {} }] }
+    const model = scriptedModel([step, 'Two.'])
+    const waiting = gate()
+    const look = createTool({ id: 'look', description: 'Looks.', execute: () => waiting.promise })
+    const agent = new Agent({ id: 'a', model, tools: { look }, outputProcessors: [guard] })
+    const logger = { debug() {}, info() {}, warn: vi.fn(), error: vi.fn() }
+    openHeed({ agent }, new InMemoryStore(), { logger })
+    const one = await agent.sendMessage('One', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    const two = agent.sendMessage('Two', thread)
+    await two.stored
+    waiting.open()
+    await soon(() => checks).toBe(1)
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: true, runId: one.runId })
+    expect(await two.outcome).toMatchObject({ action: 'woke' })
+    await idle(agent, thread)
+    expect(model.callCount).toBe(2)
+    expect(logger.error).not.toHaveBeenCalled()
   })
 
   it('[R4.3] is no error where the thread is deleted before it comes', async () => {

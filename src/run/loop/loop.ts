@@ -220,7 +220,8 @@ async function failedStep(run: Run, error: unknown, kept: StepEnd): Promise<Step
   const aborted = run.signal.aborted
   const end: Ending = aborted ? { status: 'aborted', reason: 'aborted' } : { status: 'failed', reason: 'error', error: asError(error) }
   if (run.uncheckedStep) {
-    const left = { ...withoutText(run, { ...run.uncheckedStep, end }), withdrawn: true }
+    // The run ends here: input that its step would have drained stays pending.
+    const left = { ...withoutText(run, { ...run.uncheckedStep, drain: false, end }), withdrawn: true }
     return aborted ? left : { ...left, rows: withError(run, left.rows, error) }
   }
   try {

@@ -85,6 +85,34 @@ describe('a process whose store fails', () => {
     await idle(agent, thread)
   })
 
+  it('[R1.8] executes a tool after a pause beyond the lease, also where a heartbeat was under way when the pause began', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const { logger, errors } = errorLog()
+    const [started, heartbeat] = [gate(), gate()]
+    let ran = 0
+    const look = createTool({ id: 'look', execute: () => ++ran })
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'look', toolCallId: 'c' }] }, 'Done.'])
+    const agent = new Agent({ id: 'a', model, tools: { look } })
+    const heed = openHeed({ agent }, store, { clock, logger })
+    await heed.start()
+    let commits = 0
+    on('commitStep', () => (++commits === 1 ? started.promise : undefined))
+    await agent.sendMessage('Look.', thread).outcome
+    await soon(() => commits).toBe(1)
+    // The pause: the heartbeat and the commit that stores the start of the tool are answered after the lease has expired.
+    let beats = 0
+    on('heartbeat', () => (++beats === 1 ? heartbeat.promise : undefined))
+    await clock.advance(21_000)
+    expect(beats).toBe(1)
+    started.open()
+    // The tool waits for the heartbeat.
+    await clock.advance(0)
+    heartbeat.open()
+    await idle(agent, thread)
+    expect({ ran, calls: model.callCount, errors }).toEqual({ ran: 1, calls: 2, errors: [] })
+  })
+
   it('[R5.7] waits longer after each failure, does not count it as an attempt, and goes on when the store works', async () => {
     const clock = virtualClock()
     const { store, on } = faulty(new InMemoryStore({ clock }))

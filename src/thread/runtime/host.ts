@@ -161,8 +161,8 @@ export class ThreadHost implements RunHost {
    */
   loseLease(failure?: unknown): void {
     if (this.#leaseLost || !this.#started) return
-    const why = failure ? 'is not confirmed, since the storage failed' : 'expired, and another process has claimed it'
-    this.#leaseLost = new HeedError('fenced', `The lease of thread ${this.fence.threadId} ${why}.`, {
+    const why = failure ? `is not confirmed: ${describe(failure)}` : 'expired, and another process has claimed it.'
+    this.#leaseLost = new HeedError('fenced', `The lease of thread ${this.fence.threadId} ${why}`, {
       retryable: failure !== undefined, cause: failure,
     })
     this.#unconfirmed = undefined

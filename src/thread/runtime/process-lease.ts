@@ -87,7 +87,10 @@ export class ProcessLease {
 
   /** Resolves when the lease is valid and the hosts know which threads this process still has. */
   async renew(): Promise<void> {
-    await this.beat()
+    const underWay = this.#beating
+    await (underWay ?? this.beat())
+    // A heartbeat that began before the process was paused has expired with it: that is no failure of the store.
+    if (underWay && this.expired) await this.beat()
     if (this.expired) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 

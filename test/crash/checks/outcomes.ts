@@ -69,7 +69,7 @@ export const trueRefusals: Check = (evidence) => {
  * the same is for the checks of watching.
  */
 const expected: readonly RegExp[] = [
-  /^the host of a thread failed; the thread is claimed again .*The lease of (?:thread \S+ expired|this process could not be renewed)/,
+  /^the host of a thread failed; the thread is claimed again .*The lease of (?:thread \S+ expired|(?:thread \S+ is not confirmed: The lease of )?this process could not be renewed)/,
   /^the bus does not answer; sweeps of the store find the work of other processes/,
 ]
 

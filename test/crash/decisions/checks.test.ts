@@ -33,6 +33,7 @@ const denied = (reason: string) => stored({ outcomes: [{ state: 'output-denied',
 const failed = (error: string, more: Partial<StoredCall> = {}) => stored({ outcomes: [{ state: 'output-error', error }], ...more })
 
 interface Change extends Partial<Truth> {
+  runs?: LedgerThread['runs']
   notes?: Note[]
   effects?: Effect[]
   killed?: boolean
@@ -43,7 +44,7 @@ function journal(notes: Note[]): Journal {
 }
 
 /** A round in which one call was shown, approved and run, with what a case changes about it. */
-function evidence({ notes = [click(), decided()], effects = ran, killed, ...truth }: Change = {}): DecisionEvidence {
+function evidence({ notes = [click(), decided()], effects = ran, killed, runs = [], ...truth }: Change = {}): DecisionEvidence {
   const calm: LedgerThread = { id: thread, status: 'idle', epoch: 1, owner: null, mail: [], rows: [], runs: [] }
   const row: LedgerThread['rows'][number] = {
     id: 'a', messageId: 'a', seq: 1, role: 'assistant', runId: 'r', text: '', marks: [], calls: (truth.calls ?? [stored()]).map(({ call, tool }) => ({ call, tool, state: 'call' })),
@@ -51,7 +52,7 @@ function evidence({ notes = [click(), decided()], effects = ran, killed, ...trut
   return {
     journals: [journal([...notes, ...(killed ? [] : [{ note: 'closed' } as const])])],
     effects,
-    ledger: { integrity: 'ok', threads: [{ ...calm, rows: [row] }] },
+    ledger: { integrity: 'ok', threads: [{ ...calm, rows: [row], runs }] },
     truth: { made: [{ ...told(), thread, approvalId: 'r1' }], clicks: [{ thread, click: 'k1', made: told() }], calls: [stored()], foreign: [], ...truth },
   }
 }
@@ -63,6 +64,10 @@ function objections(changed: DecisionEvidence): string[] {
 const no = { approved: false, reason: 'k1' }
 const declined = { made: [{ ...told(no), thread, approvalId: 'r1' }], clicks: [{ thread, click: 'k1', made: told(no) }], calls: [denied('k1')], notes: [click({ approved: false }), decided(no)] }
 const interrupted = 'pay was interrupted: … It is not known whether it took effect.'
+const begins: Note[] = [click(), decided(), { note: 'begins', thread, calls: ['c'] }]
+const written = (began: number): Note => ({ note: 'written', thread, epoch: 1, what: 'commit', began, rows: [] })
+const left: Note = { note: 'trouble', what: `runs or titles did not end when they were aborted; the process closes without them {"threadIds":["${thread}"]}` }
+const leftRun = { calls: [failed(interrupted)], effects: [] }
 const stopped = 'pay was stopped: the run was aborted.'
 const notRun = 'The run was aborted before this call began. The call was not run.'
 
@@ -94,6 +99,9 @@ describe('the checker of decisions', () => {
     ['a refusal of what nobody decided', ['refusedTruly'], evidence({ notes: [click({ shown: shown({ approvalId: 'r2' }) }), refused('run_not_suspended'), click({ click: 'k2' }), decided({}, 'k2')], clicks: [{ thread, click: 'k2', made: told() }] })],
     ['a refusal of a decision that names its request', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('invalid_argument', { field: 'approvalId' }, 'k2')] })],
     ['a refusal by a process that was not closed', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('closed', {}, 'k2')] })],
+    ['a refusal with an abort of a run that was not aborted', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')] })],
+    ['a refusal with an abort by a method that does not wait for the run', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('aborted', {}, 'k2')], runs: [{ runId: 'r', status: 'aborted', epoch: 1, attempts: 1 }] })],
+    ['a run that a process left that closed, although the store had answered', ['settled', 'noTrouble'], evidence({ ...leftRun, notes: [...begins, written(100), left] })],
     ['a tool that ran before that was stored', ['begunFirst'], evidence({ effects: [effect('begun', { record: { ...record, started: false } }), effect('done')] })],
     ['two calls under one id', ['settled'], evidence({ calls: [stored({ asked: 2 })] })],
     ['a call with two results', ['settled'], evidence({ calls: [stored({ outcomes: [...stored().outcomes, ...stored().outcomes] })] })],
@@ -118,6 +126,8 @@ describe('the checker of decisions', () => {
     ['a refusal of a wrong digest', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'digest' }), refused('invalid_argument', { field: 'digest' }, 'k2')] })],
     ['a refusal of a request whose run was aborted', evidence({ notes: [click(), refused('run_not_suspended')], made: [], clicks: [], calls: [stored({ ...denied(notRun), status: 'aborted' })], effects: [] })],
     ['a refusal by a process that ends', evidence({ notes: [click(), decided(), { note: 'stopping' }, click({ click: 'k2' }), refused('closed', {}, 'k2')] })],
+    ['a refusal with an abort at the end of a run that was aborted', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')], runs: [{ runId: 'r', status: 'aborted', epoch: 1, attempts: 1 }] })],
+    ['a run that a process left that closed before the store answered', evidence({ ...leftRun, notes: [...begins, left, written(100)] })],
     ['a repeated decision', evidence({ notes: [click(), decided(), click(), decided()] })],
     ['a call that had begun and was interrupted', evidence({ calls: [failed(interrupted)], effects: [effect('begun')], killed: true })],
     ['a call that was to begin when its process was killed', evidence({ notes: [click(), decided(), { note: 'begins', thread, calls: ['c'] }], calls: [failed(interrupted)], effects: [], killed: true })],

@@ -115,6 +115,11 @@ export const refusedTruly: DecisionCheck = (evidence) => {
       if (click.form === 'digest') return field === 'digest' ? [] : say('R6.9', `for its ${field}`)
       return click.form === 'call' || click.form === 'nothing' ? [] : say('R6.9', `for its ${field}`)
     }
+    // A method that answers at the end of the run rejects where that run is aborted, also if it made the decision.
+    if (code === 'aborted' && (click.form === 'stream' || click.form === 'http generate')) {
+      const of = evidence.ledger.threads.find(({ id }) => id === click.thread)?.runs.find(({ runId }) => runId === click.run)
+      return of?.status === 'aborted' ? [] : say('R6.10', `and its run is ${of?.status}`)
+    }
     if (code !== 'run_not_suspended') return say('R6.10', 'which is no reason')
     if (click.form === 'call' || click.form === 'nothing') return []
     const truth = made.get(click.shown.approvalId)
@@ -147,7 +152,7 @@ interface CallState {
   begun: ReadonlySet<string>
   executed: ReadonlySet<string>
   done: ReadonlySet<string>
-  /** Calls of which a process stored that they begin that was killed. */
+  /** Calls of which a process stored that they begin that was killed, or closed before the store had answered. */
   cutOff: ReadonlySet<string>
   reasons: ReadonlySet<string>
   /** The numbers of the calls that were approved. */
@@ -158,11 +163,12 @@ function stateOf(evidence: DecisionEvidence): CallState {
   const shown = requestsIn(evidence)
   const keys = (wanted: (effect: Effect) => boolean) => new Set(evidence.effects.filter(wanted).map(({ thread, call }) => `${thread} ${call}`))
   const closed = new Set(notes(evidence, 'closed').map(({ by }) => by))
+  const left = leftByClose(evidence)
   return {
     begun: keys(({ phase }) => phase === 'begun'),
     executed: keys(() => true),
     done: keys(({ phase }) => phase === 'done'),
-    cutOff: new Set(notes(evidence, 'begins').filter(({ by }) => !closed.has(by)).flatMap(({ thread, calls }) => calls.map((call) => `${thread} ${call}`))),
+    cutOff: new Set(notes(evidence, 'begins').filter(({ by, thread }) => !closed.has(by) || left.has(`${by} ${thread}`)).flatMap(({ thread, calls }) => calls.map((call) => `${thread} ${call}`))),
     reasons: new Set(evidence.truth.made.flatMap(({ approved, reason }) => (approved === false && reason !== undefined ? [reason] : []))),
     approved: new Set(evidence.truth.made.flatMap(({ approved, approvalId }) => (approved === true ? [nOf(shown.get(approvalId)?.args)] : []))),
   }
@@ -210,7 +216,31 @@ export const ownThreads: DecisionCheck = (evidence) => {
 /** What a process may complain about: decisions that wait for the end of their run when it is closed, and answers that were lost. */
 const expected = /a request failed .*"code":"closed"|a thread is run whose lease was granted while the answer of the store was lost/
 
-const noTrouble: DecisionCheck = (evidence) => general.noTrouble?.(evidence).filter(({ what }) => !expected.test(what)) ?? []
+const leftRuns = /^runs or titles did not end when they were aborted; the process closes without them (.*)$/
+
+/**
+ * The runs that `close()` left at its deadline while the store had not answered a commit of theirs, as process and thread. The deadline of
+ * five seconds is a fraction of one by the fast clock, which a write of a loaded machine may exceed: then the call of that commit does not
+ * begin, and it can't be withdrawn any more that it begins. A run that is left although the store had answered is a broken promise.
+ */
+function leftByClose(evidence: DecisionEvidence): Set<string> {
+  const writes = notes(evidence, 'written')
+  return new Set(notes(evidence, 'trouble').flatMap(({ by, what, at }) => {
+    const { threadIds } = JSON.parse(leftRuns.exec(what)?.[1] ?? '{"threadIds":[]}') as { threadIds: string[] }
+    const waits = (id: string) => writes.some((write) => write.by === by && write.thread === id && write.began < at && at < write.at)
+    return threadIds.length > 0 && threadIds.every(waits) ? threadIds.map((id) => `${by} ${id}`) : []
+  }))
+}
+
+const noTrouble: DecisionCheck = (evidence) => {
+  const left = leftByClose(evidence)
+  const excused = (what: string) => {
+    const [, by, said] = /^(\S+) says: (.*)$/s.exec(what) ?? []
+    const threads = leftRuns.exec(said ?? '')?.[1]
+    return expected.test(what) || (threads !== undefined && (JSON.parse(threads) as { threadIds: string[] }).threadIds.some((id) => left.has(`${by} ${id}`)))
+  }
+  return general.noTrouble?.(evidence).filter(({ what }) => !excused(what)) ?? []
+}
 
 const { soundFile, nothingLost, nothingStuck, shownOnce, noEffectTwice, effectsKnown, oneWriter, oneHolder, samePrompts } = general
 

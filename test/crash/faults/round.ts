@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, copyFileSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Chance } from '../../../src/store/conformance/fixture.ts'
@@ -31,6 +31,11 @@ const speed = 10_000 / leaseMs
 const hour = 3_600_000
 /** After so long without a fault something hangs. */
 const hangMs = 30_000
+/**
+ * The disk of a round, in MB. Each process copies the log back after 32 MB of its own writes, so that the logs of three of them fit, with room
+ * for those of processes that were killed: only the fault fills it.
+ */
+const diskMb = 192
 const points: readonly KillPoint[] = ['accept:after', 'claim:after', 'takeover:after', 'begin:after', 'started:after', 'boundary:before', 'end:before', 'end:after', 'decide:after', 'beat:after', 'tool:done']
 
 export interface FaultRoundPlan extends KindPlan {
@@ -89,7 +94,7 @@ export class FaultRound {
       await this.#quiet()
       const { folder } = this.#plan
       evidence = { journals: readJournals(folder), effects: readEffects(folder), ledger: readLedger(this.#database), spans: this.#spans }
-      if (this.#mounted) copyFileSync(this.#database, join(folder, 'heed.db'))
+      if (this.#mounted) keepDatabase(this.#database, folder)
       writeFileSync(join(folder, 'spans.json'), JSON.stringify(this.#spans))
     } finally {
       this.#end()
@@ -115,7 +120,7 @@ export class FaultRound {
   #mount(): void {
     if (process.getuid?.() !== 0) return
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', this.#disk], { stdio: 'ignore' })
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', this.#disk], { stdio: 'ignore' })
       this.#mounted = true
     } catch {
       // Not allowed here.
@@ -161,7 +166,7 @@ export class FaultRound {
     const path = join(this.#disk, 'filler')
     const file = openSync(path, 'w')
     try {
-      for (const size of [65_536, 4_096, 1]) fill(file, size)
+      for (const size of [2 ** 20, 65_536, 4_096, 1]) fill(file, size)
       await pause(ms)
     } finally {
       closeSync(file)
@@ -398,6 +403,11 @@ async function within(ms: number, event: Promise<unknown>): Promise<boolean> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The rows of a database that was not closed are in its log. */
+function keepDatabase(database: string, folder: string): void {
+  for (const end of ['', '-wal']) if (existsSync(database + end)) copyFileSync(database + end, join(folder, `heed.db${end}`))
 }
 
 /** Writes pieces of a size until there is no space for another. */

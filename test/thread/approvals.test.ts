@@ -9,12 +9,13 @@ const memory = { thread: thread.threadId, resource: thread.resourceId }
 const pay = (toolCallId: string, amount: number) => ({ toolName: 'pay', toolCallId, input: { amount } })
 
 /** An agent that has to ask before it pays, and may ask for more while it orders. */
-function shop(script: Script) {
+function shop(script: Script, instructions: () => string | Promise<string> = () => '') {
   const model = scriptedModel(script)
   const paid: number[] = []
   const agent = new Agent({
     id: 'shop',
     model,
+    instructions,
     tools: {
       pay: createTool({
         id: 'pay',
@@ -301,6 +302,28 @@ describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name'
     const results = model.calls.at(-1)?.prompt.flatMap(({ role, content }) => (role === 'tool' ? content : [])).map((part) => (part.type === 'tool-result' ? [part.toolCallId, part.output.type] : []))
     expect(results).toEqual([['c1', 'execution-denied'], ['c2', 'error-text'], ['c3', 'error-text']])
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('may or may not have taken effect')
+  })
+
+  it('[R8.6] and is decided, has a result if its run is aborted before it continues', async () => {
+    const continues = gate()
+    let prepared = 0
+    const instructions = () => (++prepared === 2 ? (continues.open(), new Promise<string>(() => {})) : '')
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), pay('c2', 6)] }, 'I see.'], instructions)
+    openHeed({ agent }, make().store())
+    const { reader } = await suspend(agent)
+    await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })
+    await agent.sendToolApproval({ ...thread, toolCallId: 'c2', approved: false, by: 'ann', declineContext: { reason: 'Too dear.' } })
+    await continues.promise
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
+    expect((await readUntil(reader, isType('abort'))).filter(isType('tool-output-denied'))).toMatchObject([
+      { payload: { toolCallId: 'c1', reason: expect.stringContaining('was not run') as string } },
+      { payload: { toolCallId: 'c2', by: 'ann', reason: 'Too dear.' } },
+    ])
+    await agent.sendMessage('What happened?', thread).outcome
+    await idle(agent, thread)
+    expect(paid).toEqual([])
+    const results = model.calls.at(-1)?.prompt.flatMap(({ role, content }) => (role === 'tool' ? content : [])).map((part) => (part.type === 'tool-result' ? [part.toolCallId, part.output] : []))
+    expect(results).toMatchObject([['c1', { type: 'execution-denied' }], ['c2', { type: 'execution-denied', reason: 'Too dear.' }]])
   })
 
   it('[R8.2] ends with an abort, and the pending signals behind it are answered', async () => {

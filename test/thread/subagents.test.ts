@@ -257,6 +257,27 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
   })
 
+  it('[R9.3] is aborted while it continues and the calling run is about to', async () => {
+    const continues = gate()
+    const buyerModel = scriptedModel([{ toolCalls: [pay()] }, { text: 'Well', hang: true }])
+    const buyer = new Agent({ id: 'buyer', model: buyerModel, tools: { pay: createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' }) } })
+    let prepared = 0
+    const clerk = new Agent({
+      id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }]), agents: { buyer },
+      instructions: () => (++prepared === 2 ? (continues.open(), new Promise<string>(() => {})) : ''),
+    })
+    openHeed({ clerk, buyer }, make().store())
+    clerk.sendMessage('A hat, please.', thread)
+    await soon(async () => (await clerk.listSuspendedRuns()).runs.length).toBe(1)
+    await buyer.sendToolApproval({ ...child, approved: true })
+    await continues.promise
+    await soon(() => buyerModel.callCount).toBe(2)
+    expect(await clerk.abortRun(thread)).toMatchObject({ aborted: true })
+    await soon(async () => (await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+    const { messages } = await (await clerk.getMemory()).recall({ ...thread, perPage: false })
+    expect(JSON.stringify(messages)).toContain('agent-buyer was stopped')
+  })
+
   it('counts its token usage', async () => {
     const usage = { inputTokens: 10, outputTokens: 5 }
     const buyer = new Agent({ id: 'buyer', model: scriptedModel([{ text: 'Ok.', usage }]) })

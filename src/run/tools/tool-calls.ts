@@ -69,7 +69,7 @@ async function withdrawBegun(run: Run, calls: readonly OpenCall[]): Promise<void
 }
 
 /** The result of a call whose run was aborted before the call began. */
-function notRun(invocation: ToolInvocation): ToolInvocation {
+export function notRun(invocation: ToolInvocation): ToolInvocation {
   const reason = 'The run was aborted before this call began. The call was not run.'
   return { ...invocation, state: 'output-denied', approval: { approved: false, reason } }
 }
@@ -99,7 +99,10 @@ async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<Ca
   const stopped = (): CallOutcome => {
     // The process that continues the run has the outcome of the call: this one publishes none.
     if (run.isLost(scope.signal.reason)) throw scope.signal.reason
-    return call.hasRun ? failed(aborted(toolInvocation.toolName).message) : { status: 'completed', invocation: notRun(toolInvocation) }
+    const child = call.hasRun ? undefined : call.decision?.child
+    if (child) run.host.abortChild?.(child)
+    if (call.hasRun || child) return failed(aborted(toolInvocation.toolName).message)
+    return { status: 'completed', invocation: notRun(toolInvocation) }
   }
   if (scope.signal.aborted) return stopped()
   return untilAborted(execution.outcome(), scope.signal).catch((error: unknown) => {

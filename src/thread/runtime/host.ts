@@ -10,6 +10,7 @@ import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from
 import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
+import { abortEarly } from './early-abort.ts'
 import { announceEnded, closed } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import {
@@ -321,9 +322,10 @@ export class ThreadHost implements RunHost {
   /** The run was aborted while it was being prepared. */
   async #abortEarly(begun: BegunRun): Promise<RunResult> {
     const { runId, step } = begun.run
-    await this.commit({ step, rows: [], end: { status: 'aborted', usage: noUsage } })
-    for (const chunk of inputChunks(begun)) this.emit(chunk)
-    this.emit({ type: 'abort', runId, from: 'AGENT', payload: {} })
+    const { rows, chunks, children } = await abortEarly(this.#runtime.store, begun, this.#runtime.clock.now())
+    await this.commit({ step, rows, end: { status: 'aborted', usage: noUsage } })
+    for (const child of children) this.abortChild(child)
+    for (const chunk of chunks) this.emit(chunk)
     return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
   }
 
@@ -383,7 +385,7 @@ export class ThreadHost implements RunHost {
     return withdrawBegun(this.#runtime, this.fence, { runId: this.#begun?.run.runId ?? '', step, rows: [], notStarted })
   }
 
-  abortChild({ threadId, runId }: ChildCall): void {
+  abortChild({ threadId, runId }: Pick<ChildCall, 'threadId' | 'runId'>): void {
     abortThread(this.#runtime, { threadId }, { expectedRunId: runId })
   }
 

@@ -120,6 +120,29 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
+    name: '[R9.7] [R6.10] a decision is also kept on the threads above whose runs showed the request and were aborted',
+    async run({ store: open }) {
+      const store = await open()
+      const request = { id: 'request-1', path: ['x', 'pay'], toolName: 'pay', args: {}, digest: 'd' }
+      const child = ({ thread, run }: Begun, toolCallId: string) => {
+        return { threadId: thread.id, runId: run.runId, step: 0, toolCallId, toolName: 'pay', approvalId: request.id }
+      }
+      const first = await start(store, 'a', top)
+      const second = await start(store, ...asked(first, 'x/1'))
+      const third = await start(store, ...asked(second, 'y'))
+      await suspend(store, third, { ...own, request })
+      await suspend(store, second, { ...own, toolCallId: 'y', request, child: child(third, 'pay-1') })
+      await suspend(store, first, { ...own, toolCallId: 'x/1', request, child: child(second, 'y') })
+      for (const { thread, run } of [first, second]) assert.ok((await store.endSuspended({ threadId: thread.id }, run.runId, {})).ended)
+      const { made } = await store.decide({ threadId: third.thread.id }, { approvalId: request.id, approved: true, by: 'ann' }, 'p2')
+      for (const { thread } of [first, second, third]) {
+        const late = store.decide({ threadId: thread.id }, { approvalId: request.id, approved: false, by: 'bob' }, 'p2')
+        const told = await late.catch((error: { details?: { decided?: object } }) => error.details?.decided)
+        assert.deepEqual(told, { ...made, at: new Date(made.at).toISOString() }, thread.id)
+      }
+    },
+  },
+  {
     name: '[R9.2] a run with other undecided calls stays suspended when its child is decided',
     async run({ store: open }) {
       const store = await open()

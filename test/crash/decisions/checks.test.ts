@@ -67,6 +67,7 @@ const interrupted = 'pay was interrupted: … It is not known whether it took ef
 const begins: Note[] = [click(), decided(), { note: 'begins', thread, calls: ['c'] }]
 const written = (began: number): Note => ({ note: 'written', thread, epoch: 1, what: 'commit', began, rows: [] })
 const left: Note = { note: 'trouble', what: `runs or titles did not end when they were aborted; the process closes without them {"threadIds":["${thread}"]}` }
+const abortedRun = { runId: 'r', status: 'aborted', epoch: 1, attempts: 1 }
 const leftRun = { calls: [failed(interrupted)], effects: [] }
 const stopped = 'pay was stopped: the run was aborted.'
 const notRun = 'The run was aborted before this call began. The call was not run.'
@@ -95,12 +96,13 @@ describe('the checker of decisions', () => {
     ['a repeated decision that was told another time', ['trueAnswers'], evidence({ notes: [click(), decided({ at: 8 })] })],
     ['a request that is decided differently on two threads', ['oneDecision'], evidence({ made: [{ ...told({ by: 'bob@0.0' }), thread: 'child:t0/x', approvalId: 'r1' }, { ...told(), thread, approvalId: 'r1' }] })],
     ['a refusal that does not tell what was decided', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('run_not_suspended', {}, 'k2')] })],
+    ['a refusal by an aborted run that does not tell what was decided before', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('run_not_suspended', {}, 'k2')], runs: [abortedRun] })],
     ['a refusal that tells something else', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('run_not_suspended', { told: told({ approved: false }) }, 'k2')] })],
     ['a refusal of what nobody decided', ['refusedTruly'], evidence({ notes: [click({ shown: shown({ approvalId: 'r2' }) }), refused('run_not_suspended'), click({ click: 'k2' }), decided({}, 'k2')], clicks: [{ thread, click: 'k2', made: told() }] })],
     ['a refusal of a decision that names its request', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('invalid_argument', { field: 'approvalId' }, 'k2')] })],
     ['a refusal by a process that was not closed', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('closed', {}, 'k2')] })],
     ['a refusal with an abort of a run that was not aborted', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')] })],
-    ['a refusal with an abort by a method that does not wait for the run', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('aborted', {}, 'k2')], runs: [{ runId: 'r', status: 'aborted', epoch: 1, attempts: 1 }] })],
+    ['a refusal with an abort by a method that does not wait for the run', ['refusedTruly'], evidence({ notes: [click(), decided(), click({ click: 'k2' }), refused('aborted', {}, 'k2')], runs: [abortedRun] })],
     ['a run that a process left that closed, although the store had answered', ['settled', 'noTrouble'], evidence({ ...leftRun, notes: [...begins, written(100), left] })],
     ['a tool that ran before that was stored', ['begunFirst'], evidence({ effects: [effect('begun', { record: { ...record, started: false } }), effect('done')] })],
     ['two calls under one id', ['settled'], evidence({ calls: [stored({ asked: 2 })] })],
@@ -125,8 +127,9 @@ describe('the checker of decisions', () => {
     ['a refusal of an ambiguous name', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'call' }), refused('invalid_argument', { field: 'approvalId' }, 'k2')] })],
     ['a refusal of a wrong digest', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'digest' }), refused('invalid_argument', { field: 'digest' }, 'k2')] })],
     ['a refusal of a request whose run was aborted', evidence({ notes: [click(), refused('run_not_suspended')], made: [], clicks: [], calls: [stored({ ...denied(notRun), status: 'aborted' })], effects: [] })],
+    ['a refusal by an aborted run of what is decided later below', evidence({ notes: [click({ click: 'k2' }), refused('run_not_suspended', {}, 'k2'), click(), decided()], runs: [abortedRun] })],
     ['a refusal by a process that ends', evidence({ notes: [click(), decided(), { note: 'stopping' }, click({ click: 'k2' }), refused('closed', {}, 'k2')] })],
-    ['a refusal with an abort at the end of a run that was aborted', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')], runs: [{ runId: 'r', status: 'aborted', epoch: 1, attempts: 1 }] })],
+    ['a refusal with an abort at the end of a run that was aborted', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')], runs: [abortedRun] })],
     ['a run that a process left that closed before the store answered', evidence({ ...leftRun, notes: [...begins, left, written(100)] })],
     ['a repeated decision', evidence({ notes: [click(), decided(), click(), decided()] })],
     ['a call that had begun and was interrupted', evidence({ calls: [failed(interrupted)], effects: [effect('begun')], killed: true })],

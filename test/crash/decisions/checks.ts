@@ -117,16 +117,31 @@ export const refusedTruly: DecisionCheck = (evidence) => {
     }
     // A method that answers at the end of the run rejects where that run is aborted, also if it made the decision.
     if (code === 'aborted' && (click.form === 'stream' || click.form === 'http generate')) {
-      const of = evidence.ledger.threads.find(({ id }) => id === click.thread)?.runs.find(({ runId }) => runId === click.run)
-      return of?.status === 'aborted' ? [] : say('R6.10', `and its run is ${of?.status}`)
+      const status = statusOf(evidence, click)
+      return status === 'aborted' ? [] : say('R6.10', `and its run is ${status}`)
     }
     if (code !== 'run_not_suspended') return say('R6.10', 'which is no reason')
     if (click.form === 'call' || click.form === 'nothing') return []
     const truth = made.get(click.shown.approvalId)
+    // Where the run that showed it was aborted, the agent below may be decided after this refusal.
+    if (truth && !told && statusOf(evidence, click) === 'aborted' && !wasKnown(evidence, click.shown.approvalId, at)) return []
     if (truth) return told && same(told, truth) ? [] : say('R6.10', `and was told ${JSON.stringify(told)}: the store has ${JSON.stringify(truth)}`)
     const n = nOf(click.shown.args)
     const status = n === undefined ? undefined : calls.get(n)?.status
     return status === 'aborted' ? [] : say('R6.10', `and nobody decided it: its run is ${status}`)
+  })
+}
+
+/** What became of the run that showed the request. */
+function statusOf({ ledger }: DecisionEvidence, { thread, run }: Click): string | undefined {
+  return ledger.threads.find(({ id }) => id === thread)?.runs.find(({ runId }) => runId === run)?.status
+}
+
+/** Whether a decider had an answer before this time that shows that the request was decided. */
+function wasKnown(evidence: DecisionEvidence, approvalId: string, time: number): boolean {
+  const clicks = new Map(notes(evidence, 'decides').map((click) => [click.click, click]))
+  return notes(evidence, 'decided', 'undecided').some(({ note, click, told, at }) => {
+    return at < time && (told?.approvalId ?? (note === 'decided' ? clicks.get(click)?.shown.approvalId : undefined)) === approvalId
   })
 }
 

@@ -338,7 +338,7 @@ function isDamaged(error: unknown): boolean {
  * How long a new connection waits for answers: a process that is suspended, or died a moment ago, never answers. Runs wait for it, so the
  * timer keeps the process alive.
  */
-export const handshakeMs = 50
+export const handshakeMs = 250
 
 /** Waits until each process that was connected before has answered a new connection; by then the connection knows what they watch. */
 export class Handshake {

@@ -132,6 +132,7 @@ describe('the checker of lives', () => {
     ['a signal that was taken before the answer', evidence({ log: [...whole, mail(22, 'b'), state(35, 'b', 'taken', { runId: 'q' })], found: [abort(30, true), aborted(40, false)] })],
     ['a signal that was cleared', evidence({ log: [...whole, mail(22, 'b'), state(35, 'b', 'cancelled')], found: [...sent('b', 19), abort(30, true), aborted(40, false)] })],
     ['a snapshot at the beginning of a life', evidence({ log: again, found: [watching(), seen('1.1'), snapshot('2.0', []), seen('3.1')] })],
+    ['a snapshot with a word that was removed later', evidence({ log: [...whole, answer(35, 'said', ''), ...again.slice(whole.length)], found: [watching(undefined, 15), { ...snapshot('1.0', ['said'], '11'), at: 32 }] })],
     ['a thread that did not exist and then begins', evidence({ log: [...whole, end(40, 2), { ...created(50, 4), key: 2 }], found: [watching(), seen('1.1'), snapshot('2.0', []), seen('5.1')] })],
     ['a chunk of a deleted thread for who was there before', evidence({ log: again, found: [watching(undefined, 15), { note: 'ended', thread, done: true, at: 42 }, seen('1.1')] })],
   ])('allows %s', (_, given) => {

@@ -17,6 +17,8 @@ export interface Life {
   runs: Map<string, Array<{ status: string; at: number }>>
   /** All rows that it ever had, as they were last. */
   rows: Map<string, LivedRow>
+  /** All words that its rows ever had, also those that were removed from them later, such as text that could not be checked. */
+  words: Set<string>
   /** The contents that it began with, where it is a copy, and those that its source had at that moment. */
   copy?: { began: string[]; source: string[] | undefined }
   /** What was stored in it after its end. */
@@ -86,7 +88,7 @@ function alive(lives: readonly Life[], thread: string): Life | undefined {
 
 function newLife({ id, key, life, epoch, at }: Extract<LogEvent, { what: 'thread' | 'epoch' }>, restored: boolean): Life {
   return {
-    thread: id, key, first: life, last: epoch, restored, born: at, died: Infinity, floor: Infinity, mail: new Map(), runs: new Map(), rows: new Map(), late: [],
+    thread: id, key, first: life, last: epoch, restored, born: at, died: Infinity, floor: Infinity, mail: new Map(), runs: new Map(), rows: new Map(), words: new Set(), late: [],
   }
 }
 
@@ -117,6 +119,7 @@ function note(life: Life, event: LogEvent, copying: boolean): void {
       const { text, calls } = contentsOf(content)
       const row: LivedRow = { id, messageId, role, runId, text, calls: calls.map(({ call }) => call), present: true }
       life.rows.set(id, row)
+      for (const word of text.split(' ')) life.words.add(word)
       if (copying) life.copy?.began.push(wordsOf(row))
       return
     }

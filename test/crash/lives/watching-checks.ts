@@ -64,7 +64,7 @@ export const noFormerWords: LivesCheck = (evidence) => {
   })
 }
 
-/** A snapshot has messages of the life that it is of, and no other. */
+/** A snapshot has messages of the life that it is of, and no other. Their words may have been removed after it was read. */
 export const snapshotsOfLife: LivesCheck = (evidence) => {
   const placeOf = placesOf(evidence)
   return notes(evidence, 'seen').flatMap((seen): Violation[] => {
@@ -73,10 +73,9 @@ export const snapshotsOfLife: LivesCheck = (evidence) => {
     const say = (what: string): Violation[] => [{ promise: 'W1.3', what: `${seen.watcher} in ${seen.by} got a snapshot at ${seen.cursor} (${seen.reason}) ${what}` }]
     const rows = [...(life?.rows.values() ?? [])]
     const ids = new Set(rows.flatMap(({ id, messageId }) => [id, messageId]))
-    const words = new Set(['', ...rows.flatMap(({ text }) => text.split(' '))])
     for (const { id, text } of seen.messages ?? []) {
       if (!ids.has(id)) return say(`with ${id}, which that life never had`)
-      const strange = text.split(' ').find((word) => !words.has(word))
+      const strange = text.split(' ').find((word) => word !== '' && !life?.words.has(word))
       if (strange !== undefined) return say(`with a word (${strange}) that that life never had`)
     }
     return []

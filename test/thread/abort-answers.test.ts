@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
 import { Agent, createTool, InMemoryStore, type Processor } from '../../src/index.ts'
 import type { StepCommit, ThreadStore } from '../../src/store/contract/threads.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
@@ -186,6 +187,37 @@ describe.each(sharedPlaceKinds())('[R8.7] the answer of an abort from another pr
     expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
     await idle(agent, thread)
     expect(model.callCount).toBe(2)
+  })
+
+  it.each(['it waits for the end of the run', 'a read is under way'])('is an error where the process of the caller closes while %s, though no time passes', async (when) => {
+    const time = virtualClock()
+    const pauses: number[] = []
+    const clock: Clock = { now: time.now, after: (ms, run, more) => (pauses.push(ms), time.after(ms, run, more)) }
+    const { guard, hold, held } = holding()
+    const place = make()
+    const model = scriptedModel([{ text: ['a ', 'b'], gate: { parts: 2, until: new Promise(() => {}) } }])
+    const agent = new Agent({ id: 'a', model, outputProcessors: [guard] })
+    openHeed({ agent }, place.store())
+    const elsewhere = new Agent({ id: 'a', model: scriptedModel(['x']) })
+    const reading = pausedAfterRead(place.store())
+    const heed = openHeed({ agent: elsewhere }, reading.store, { clock })
+    await heed.start()
+    await agent.sendMessage('One', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    const paused = when === 'a read is under way' ? reading.pause() : undefined
+    let answer: unknown
+    elsewhere.abortRun(thread).catch((error: unknown) => (answer = error))
+    if (paused) await paused.read
+    else {
+      await soon(held).toBe(1)
+      // The runner has answered, and the next read is due.
+      await soon(() => pauses).toContain(5)
+    }
+    await heed.close()
+    paused?.go()
+    await soon(() => answer).toMatchObject({ code: 'closed' })
+    hold.open()
+    await agent.abortRun(thread)
   })
 
   it('comes after what is pending was cleared where it names a run that is over', async () => {

@@ -38,6 +38,7 @@ async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: Abo
   const { clearPendingSignals: clearPending = false } = options
   let { expectedRunId } = options
   if (!runtime.isOpen || runtime.closing) await runtime.open()
+  const { closed } = runtime.waiters
   /** The runner has the abort, and the run has not ended yet. */
   let accepted = false
   /** The run is over. Where its end did not have the abort, or has not cleared yet what is pending, that is done here. */
@@ -47,6 +48,7 @@ async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: Abo
   }
   for (let requests = 0; requests < maxRequests; requests++) {
     const thread = await runtime.store.getThread(scope)
+    closed.throwIfAborted()
     const { runId, owner } = thread ?? {}
     if (expectedRunId !== undefined && requests > 0 && thread && (thread.status === 'idle' || runId !== expectedRunId)) {
       return over(expectedRunId, (await statusOf(runtime, scope, expectedRunId)) === 'aborted')
@@ -75,13 +77,13 @@ async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: Abo
       accepted ||= answer?.aborted === true
       // The run ends, has ended, or moved: the next read shows it.
       if (answer) {
-        await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests))
+        await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests), closed)
         continue
       }
     }
     if (!(await runtime.wake(thread.id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
     // The thread is about to be claimed again here, after its host failed.
-    if (owner === runtime.owner && !runtime.hostOf(thread.id)) await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests))
+    if (owner === runtime.owner && !runtime.hostOf(thread.id)) await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests), closed)
   }
   throw new HeedError(
     'store_failed',
@@ -146,11 +148,15 @@ async function cancelPending(runtime: ThreadRuntime, scope: Scope): Promise<void
   await resolveLocalWaiters(runtime, scope.threadId)
 }
 
-/** Awaits an event, but no longer than an answer may take. */
+/** Awaits an event, but no longer than an answer may take or this process is open. */
 async function within(runtime: ThreadRuntime, event: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
+  const { closed } = runtime.waiters
   const timer = runtime.clock.after(answerMs, resolve)
+  const onClose = () => resolve()
+  closed.addEventListener('abort', onClose, { once: true })
   await Promise.race([event, promise])
+  closed.removeEventListener('abort', onClose)
   timer.cancel()
 }
 

@@ -35,9 +35,15 @@ export class Waiters {
   readonly #keepAlive: KeepAlive
   readonly #followers = new Map<string, LocalCall[]>()
   readonly #retained = new Map<string, AgentExecutionOptions>()
+  readonly #closed = new AbortController()
 
   constructor(keepAlive: KeepAlive) {
     this.#keepAlive = keepAlive
+  }
+
+  /** Aborts, with the error that callers receive, when this process waits for nothing more. */
+  get closed(): AbortSignal {
+    return this.#closed.signal
   }
 
   /** Resolves when a run of this process drains the signal, or when another outcome is certain. */
@@ -176,6 +182,7 @@ export class Waiters {
     for (const _ of this.#remote.drain()) this.#keepAlive.end()
     this.#followers.clear()
     this.#retained.clear()
+    this.#closed.abort(error)
   }
 }
 

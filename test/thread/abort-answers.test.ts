@@ -220,6 +220,46 @@ describe.each(sharedPlaceKinds())('[R8.7] the answer of an abort from another pr
     await agent.abortRun(thread)
   })
 
+  it.each(['is deleted', 'is replaced'])('[R11.2] clears nothing of a later thread, and is no failure of the host, where the thread %s before it clears', async (how) => {
+    const place = make()
+    const { store, on } = faulty(place.store())
+    const agent = new Agent({ id: 'a', model: scriptedModel(['One.', 'Two.']) })
+    const logger = { debug() {}, info() {}, warn() {}, error: vi.fn() }
+    openHeed({ agent }, store, { logger })
+    const model = scriptedModel(() => ({ text: ['x'], gate: { parts: 1, until: new Promise(() => {}) } }))
+    const elsewhere = new Agent({ id: 'a', model })
+    await openHeed({ agent: elsewhere }, place.store()).start()
+    const [ending, arrived, clearing, looked] = [gate(), gate(), gate(), gate()]
+    on('commitStep', ([, commit]) => {
+      if (!(commit as StepCommit).end) return undefined
+      arrived.open()
+      return ending.promise
+    })
+    const { outcome } = agent.sendMessage('One', thread)
+    const { runId = '' } = await outcome
+    await arrived.promise
+    await agent.queueMessage('Two', thread).stored
+    expect(agent.abortThreadStream({ ...thread, expectedRunId: runId, clearPendingSignals: true })).toBe(true)
+    on('listSignals', () => (looked.open(), clearing.promise))
+    ending.open()
+    await looked.promise
+    await (await elsewhere.getMemory()).deleteThread(thread)
+    let later: ReturnType<typeof elsewhere.queueMessage> | undefined
+    if (how === 'is replaced') {
+      await elsewhere.sendMessage('New', thread).stored
+      await soon(() => model.callCount).toBe(1)
+      later = elsewhere.queueMessage('Newer', thread)
+      await later.stored
+    }
+    on('listSignals')
+    clearing.open()
+    await agent.sendMessage('Other', { ...thread, threadId: 'other' }).outcome
+    await idle(agent, { ...thread, threadId: 'other' })
+    if (later) expect(await elsewhere.explain({ ...thread, signalId: later.signal.id })).toMatchObject({ state: 'pending' })
+    expect(logger.error).not.toHaveBeenCalled()
+    await elsewhere.abortRun({ ...thread, clearPendingSignals: true })
+  })
+
   it('comes after what is pending was cleared where it names a run that is over', async () => {
     const place = make()
     const model = scriptedModel(['One.', { text: ['Two.'], gate: { parts: 1, until: new Promise(() => {}) } }])

@@ -35,6 +35,14 @@ export async function endIfFormer(runtime: ThreadRuntime, { fence: { threadId, e
   return true
 }
 
+/** The ids of the signals that are pending on the host's thread. Throws where that has ended: they may be those of a later thread. */
+export async function pendingSignals(runtime: ThreadRuntime, host: ThreadHost): Promise<string[]> {
+  const { threadId } = host.fence
+  const pending = await runtime.store.listSignals({ threadId }, { states: ['pending'] })
+  if (await endIfFormer(runtime, host)) throw threadDeleted(threadId)
+  return pending.map(({ id }) => id)
+}
+
 /** The reason with which the runs of an ended thread are aborted. */
 export function threadDeleted(threadId: string): HeedError {
   return new HeedError('thread_deleted', `Thread ${threadId} was deleted or replaced by that of a backup: its run ends.`, {

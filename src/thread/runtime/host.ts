@@ -11,7 +11,7 @@ import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { abortEarly } from './early-abort.ts'
-import { announceEnded, closed } from './ended-threads.ts'
+import { announceEnded, closed, pendingSignals } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import {
   continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
@@ -113,8 +113,7 @@ export class ThreadHost implements RunHost {
   /** An abort arrived when the commit that ended the run was under way. */
   async #cancelPending(): Promise<void> {
     const [{ threadId }, { store }] = [this.fence, this.#runtime]
-    const pending = await store.listSignals({ threadId }, { states: ['pending'] })
-    await store.cancelSignals({ threadId }, pending.map(({ id }) => id))
+    await store.cancelSignals({ threadId }, await pendingSignals(this.#runtime, this))
     this.#clearPending = false
     this.#announceCleared()
   }

@@ -32,7 +32,7 @@ const sweepPage = 100
 const closeMs = 5_000
 
 /** Errors after which a thread is not claimed again. */
-const finalCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['closed', 'fenced', 'thread_deleted'])
+const finalCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['closed', 'fenced', 'thread_deleted', 'thread_not_found'])
 
 interface HostEntry {
   host: ThreadHost

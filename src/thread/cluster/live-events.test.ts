@@ -156,6 +156,35 @@ describe('a replica of a live thread', () => {
     )
   })
 
+  it('[W1.2] finds a gap before the echo of a later epoch, also when the process that sends it ran the thread last', () => {
+    const [live, copy] = [new LiveThread('t'), new LiveThread('t')]
+    const replica = new Replica(copy)
+    const watcher = new Watcher(copy)
+    const gaps: boolean[] = []
+    const connection: BusConnection = {
+      hasPeers: true,
+      send: (message) => void (message.kind === 'events' && gaps.push(replica.receive(structuredClone(message), 'runner'))),
+      flush: () => Promise.resolve(),
+      poll: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    }
+    const run = new Relay(live, connection, virtualClock())
+    live.beginEpoch(1)
+    live.startRun('r', 0)
+    for (const type of ['start', 'finish']) live.publish({ type, runId: 'r', from: 'AGENT', payload: {} } as Chunk)
+    live.endRun(false)
+    run.close()
+    // Other processes had the thread in epoch 2, and published what never arrived here.
+    const echo = new Relay(live, connection, virtualClock())
+    live.skip()
+    live.joinEpoch(3, 1_000_000)
+    live.publish({ type: 'data-signal', runId: '', data: {} })
+    echo.close()
+    watcher.read()
+    expect(watcher.seen).toEqual(['1.1', '1.2'])
+    expect(gaps.at(-1)).toBe(true)
+  })
+
   it('[W2.2] has the same chunks when no message is lost', () => {
     fc.assert(
       fc.property(acts, (drawn) => {

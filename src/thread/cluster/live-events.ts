@@ -27,10 +27,10 @@ export class Relay implements LiveRelay {
     live.relay = this
   }
 
-  onEpoch(epoch: number): void {
+  onEpoch(epoch: number, events: number): void {
     this.flush()
     this.#epoch = epoch
-    this.#number = 0
+    this.#number = events
   }
 
   onEvent(event: LiveEvent): void {

@@ -35,7 +35,8 @@ export interface LivePosition {
 
 /** Sends the events of a thread to the peers that watch it. */
 export interface LiveRelay {
-  onEpoch(epoch: number): void
+  /** `events`: the number of its events before the next. */
+  onEpoch(epoch: number, events: number): void
   onEvent(event: LiveEvent): void
 }
 
@@ -163,7 +164,7 @@ export class LiveThread {
     this.#epoch = epoch
     this.#index = 0
     this.#events = 0
-    this.relay?.onEpoch(epoch)
+    this.relay?.onEpoch(epoch, 0)
   }
 
   /**
@@ -191,8 +192,9 @@ export class LiveThread {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = now
-    // The events received of it do not include its first.
-    this.#events = 1
+    // Nor is the number of its events: peers must find a gap before the next one, and not take it for one that they have.
+    this.#events = now
+    this.relay?.onEpoch(epoch, now)
   }
 
   /** A run is active from here on; its chunks follow the rows of history up to `seq`. */

@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     ...base.test,
     projects: undefined,
+    // Most of the time is waiting for leases and for processes that start.
+    maxWorkers: 5,
     include: ['test/**/*.campaign.ts'],
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/campaigns.json' }]] : ['default'],
   },

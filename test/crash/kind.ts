@@ -34,4 +34,6 @@ export interface Mutant {
   finds: readonly string[]
   /** The part of a round that shows it, where a whole round rarely does. */
   run?(plan: KindPlan): Promise<KindResult>
+  /** Its processes hang until a limit ends them: `npm run test:mutants` includes it, the short campaigns do not. */
+  slow?: true
 }

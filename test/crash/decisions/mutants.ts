@@ -55,6 +55,7 @@ export const mutants: Record<string, Mutant> = {
   },
   'leaves the ids of a provider as they are': {
     fault: { file: 'run/step/stream-step.ts', changes: [['recorder.identify(toV4Part(value))', 'toV4Part(value)']] },
+    slow: true,
     finds: ['settled', 'wholePrompts'],
     run: doubled,
   },

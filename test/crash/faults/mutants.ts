@@ -60,6 +60,7 @@ export const mutants: Kind['mutants'] = {
   },
   'waits for a lease that expires an hour after its length': {
     fault: { file: 'store/core/lease.ts', changes: [[' && left <= 2 * heartbeat.length', '']] },
+    slow: true,
     finds: ['heals', 'nothingStuck'],
     run: part({ slots: 1, store: ['clock back'], process: ['kill', 'kill'] }),
   },

@@ -34,6 +34,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         ['const working = [...this.#unfinished]', 'const working = [...this.#hosts.values()]'],
       ],
     },
+    slow: true,
     finds: ['closesInTime', 'nothingHangs', 'formerEnds'],
     run: still('replace and close', 'replace and close'),
   },

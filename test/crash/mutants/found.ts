@@ -14,7 +14,7 @@ export function testMutants(kind: Kind): void {
     afterAll(() => rmSync(work, { recursive: true, force: true }))
 
     const mutants = Object.entries(kind.mutants).map(([name, mutant], index) => ({ name, index, ...mutant }))
-    it.each(mutants)('finds a build that $name', async ({ index, fault, finds, run = kind.run }) => {
+    it.each(mutants.filter(({ slow }) => !slow || process.env.HEED_MUTANTS === 'all'))('finds a build that $name', async ({ index, fault, finds, run = kind.run }) => {
       const folder = join(work, `${index}`)
       mkdirSync(folder)
       const program = await buildProgram(folder, fault, kind.entry)

@@ -22,7 +22,7 @@ export const declinedNeverRan: DecisionCheck = (evidence) => {
 export const approvedRan: DecisionCheck = (evidence) => {
   const shown = requestsIn(evidence)
   const calls = callsByNumber(evidence)
-  // A tool that is told to ask again has another request.
+  // A tool that suspends itself again makes another request.
   const asksAgain = new Set(notes(evidence, 'decides').filter(({ data }) => data?.again).map(({ shown: { approvalId }, decider }) => `${approvalId} ${decider}`))
   return distinctRequests(evidence).filter(({ approved, approvalId, by }) => approved !== false && !asksAgain.has(`${approvalId} ${by}`)).flatMap(({ approvalId, by }): Violation[] => {
     const n = nOf(shown.get(approvalId)?.args)
@@ -65,7 +65,7 @@ function flawOf({ tool, args, path, digest }: Shown, agent: string): string | un
   return digest === createHash('sha256').update(orderedJSON([tool, args])).digest('base64url') ? undefined : 'with another digest'
 }
 
-/** Each decider that was told that it decided did: about the request that it saw, and as the store has it. */
+/** An accepted decision is about the request that its decider saw, and the answer is what the store has. */
 export const trueAnswers: DecisionCheck = (evidence) => {
   const clicks = new Map(notes(evidence, 'decides').map((click) => [click.click, click]))
   const made = new Map(evidence.truth.made.map((one) => [`${one.thread} ${one.approvalId}`, one]))

@@ -38,7 +38,7 @@ interface Waiting {
   shown: Shown
 }
 
-/** Two deciders, who see what waits on every thread and decide as they please, at once, twice, and again what they have no answer to. */
+/** Two deciders. Each lists the suspended calls of every thread and decides them: at once, twice, and again where an answer was lost. */
 export class Deciders {
   readonly #options: DecidersOptions
   #clicks = 0

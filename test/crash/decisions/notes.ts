@@ -32,7 +32,7 @@ export interface Click {
   data?: { click: string; again?: boolean }
 }
 
-/** What was decided, as a decider was told. */
+/** A decision as its decider received it. */
 export interface Told {
   approvalId?: string
   approved?: boolean

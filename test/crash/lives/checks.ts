@@ -59,7 +59,7 @@ const cancelledOnWish: LivesCheck = (evidence) => {
   }))
 }
 
-/** What a sender was told is what happened in a life of its thread. */
+/** Each outcome that a sender received is what the store has of one life of the thread. */
 const trueOutcomes: LivesCheck = (evidence) => {
   const byThread = groupBy(evidence.lives, ({ thread }) => thread)
   return notes(evidence, 'outcome').flatMap(({ thread, id, by, at, action, runId, step, reason }): Violation[] => {

@@ -1,5 +1,5 @@
 import { chromium, type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { createTool, toUIMessages, type Agent, type UIMessage } from '../../src/index.ts'
 import { served } from '../http/serving.ts'
@@ -38,7 +38,12 @@ export function browsing() {
     await pages?.close()
   })
 
-  const newPage = () => (browser as Browser).newPage()
+  /** Closed after the test: a page whose server is gone would go on connecting, beside the tests that follow. */
+  const newPage = async () => {
+    const page = await (browser as Browser).newPage()
+    onTestFinished(() => page.close())
+    return page
+  }
   const url = () => pages?.url ?? ''
 
   /** A server with the agent, and tabs on one thread of it. */

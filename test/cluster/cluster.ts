@@ -55,6 +55,16 @@ export async function patientMember(file: string): Promise<Member> {
   return made
 }
 
+/** When the clocks of `sweepingMember` showed the time of the system. */
+const clockStart = Date.now()
+
+/** One whose clock is four times as fast as the system's, for tests that wait for sweeps. All members of its file have that clock. It is ended after the test. */
+export async function sweepingMember(file: string): Promise<Member> {
+  const made = await forked([file], { ...process.env, HEED_CLOCK_START: String(clockStart) })
+  onTestFinished(() => made.end())
+  return made
+}
+
 /** One that its caller ends. */
 export function started(file: string, ...agentIds: string[]): Promise<Member> {
   return forked([file, ...agentIds])

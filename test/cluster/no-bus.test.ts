@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isType, soon } from '../thread/said.ts'
-import { member } from './cluster.ts'
+import { sweepingMember } from './cluster.ts'
 import { newFile } from '../new-file.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -12,7 +12,7 @@ describe('processes that can\'t reach each other', () => {
     const file = newFile()
     // The folder can't be made: a file has its name.
     writeFileSync(`${file}-bus`, '')
-    const [a, b] = [await member(file), await member(file)]
+    const [a, b] = await Promise.all([sweepingMember(file), sweepingMember(file)])
     for (const each of [a, b]) await soon(async () => (await each.ask('warnings')).map(({ code }) => code)).toEqual(['bus_failed'])
 
     await b.ask('subscribe', 'log', thread)

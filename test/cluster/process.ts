@@ -3,6 +3,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { handshakeMs } from '../../src/bus/libsql/hub.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
+import { fastClock } from '../crash/fast-clock.ts'
 
 /** One process of a cluster: it opens the file it is told and does what its parent asks, by messages. */
 
@@ -84,8 +85,9 @@ const known = agentIds.length > 0 ? agentIds : ['guide']
 const agents = Object.fromEntries(known.map((id) => [id, id === 'guide' ? guide : made(id, id === 'lead' ? { guide } : {})]))
 const warnings: Array<{ message: string; code?: unknown }> = []
 const logger = { ...silentLogger, warn: (message: string, fields: { code?: unknown } = {}) => void warnings.push({ message, code: fields.code }) }
-const storage = new LibSQLStore({ url: `file:${file}` })
-const heed = new Heed({ agents, storage, logger })
+const clock = process.env.HEED_CLOCK_START ? fastClock(4, Number(process.env.HEED_CLOCK_START)) : systemClock
+const storage = new LibSQLStore({ url: `file:${file}`, clock })
+const heed = new Heed({ agents, storage, logger, clock })
 const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()

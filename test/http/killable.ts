@@ -3,12 +3,17 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** A server that is killed and started again on the same port and file. */
+/**
+ * A server that is killed and started again on the same port and file. Its clock is five times as fast as the system's: the next process
+ * waits for two seconds until the lease of a killed one has expired.
+ */
 export class ServerProcess {
   readonly #file: string
   readonly #origin: string | undefined
   #child: ChildProcess | undefined
   #port = '0'
+  /** When its clock showed the time of the system. The same in each process, so that leases are in one time. */
+  readonly #clockStart = Date.now()
 
   constructor(file: string, origin?: string) {
     this.#file = file
@@ -17,7 +22,8 @@ export class ServerProcess {
 
   async start({ hangs = false, heapMb }: { hangs?: boolean | string; heapMb?: number } = {}): Promise<string> {
     const words = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HEED_TEST_HANGS: hangs === true ? 'Once upon a time' : hangs || '' } })
+    const env = { ...process.env, HEED_TEST_HANGS: hangs === true ? 'Once upon a time' : hangs || '', HEED_TEST_CLOCK_START: String(this.#clockStart) }
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env })
     this.#child = child
     for await (const url of createInterface({ input: child.stdout })) {
       this.#port = new URL(url).port

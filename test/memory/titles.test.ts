@@ -160,7 +160,7 @@ describe('a process that is killed', () => {
 
     const clock = { ...systemClock, now: () => Date.now() + 61_000 }
     const agent = clerk(writes())
-    const heed = openHeed({ agent }, new LibSQLStore({ url }), { clock })
+    const heed = openHeed({ agent }, new LibSQLStore({ url, clock }), { clock })
     await heed.start()
     await soon(() => titleIn(agent)).toBe('Going to Rome.')
     const { messages } = await (await agent.getMemory()).recall({ threadId })

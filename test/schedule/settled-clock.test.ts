@@ -35,11 +35,11 @@ describe.each(stores)('a virtual clock, with a store that is %s', (_name, open) 
     const heed = openHeed({ agent }, (await open(clock)) as never, { clock })
     await heed.start()
     const threads = Array.from({ length: 16 }, (_, n) => ({ threadId: `t${n}`, resourceId: 'user-1' }))
-    for (const thread of threads) await agent.schedules.create({ ...thread, id: thread.threadId, message: 'Look.', every: 10 * minute })
+    for (const thread of threads) await agent.schedules.create({ ...thread, id: thread.threadId, message: 'Look.', every: 2 * minute })
     const memory = await agent.getMemory()
     const counts = () => Promise.all(threads.map(async (thread) => (await memory.recall({ ...thread, perPage: false })).messages.length))
     for (let round = 1; round <= 3; round++) {
-      await clock.advance(10 * minute)
+      await clock.advance(2 * minute)
       expect(await counts()).toEqual(threads.map(() => 2 * round))
     }
   })

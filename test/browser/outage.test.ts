@@ -57,7 +57,7 @@ describe.skipIf(missing)(`pages whose server is away, in a real browser${why}`, 
     const told = complaints(page)
     await page.route('**/send-message*', (route) => route.abort())
     await write(page, 'Anybody?', '#send')
-    await expect.poll(() => page.locator('#messages li.unsent').allTextContents(), { timeout: 20_000 }).toEqual(['user: Anybody?'])
+    await expect.poll(() => page.locator('#messages li.unsent').allTextContents()).toEqual(['user: Anybody?'])
     const error = kind === 'use-thread' ? '#send-error' : '#error'
     expect(await page.textContent(error)).toMatch(/did not respond/)
     await page.unroute('**/send-message*')

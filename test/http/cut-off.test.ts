@@ -72,7 +72,7 @@ it('[H2.2] EventSource is told where it begins, and goes on from there', async (
 
 it('[H1.2] an answer that never comes on a connection that stays open is asked for again, under the same key', async () => {
   const { agent, proxy, model } = await behind(['mute', 'mute'])
-  const { signal } = await new HeedClient({ baseUrl: proxy.url, timeoutMs: 200 }).getAgent('guide').sendMessage({ message: 'Hi', ...thread, wait: 'outcome' })
+  const { signal } = await new HeedClient({ baseUrl: proxy.url, timeoutMs: 200, retries: 50 }).getAgent('guide').sendMessage({ message: 'Hi', ...thread, wait: 'outcome' })
   expect(proxy.counts.mute).toBeGreaterThan(0)
   const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
   expect(messages.filter(({ role }) => role === 'signal').map(({ id }) => id)).toEqual([signal.id])

@@ -12,14 +12,20 @@ const summary = (pending: number) => `<notification-summary pending="${pending}"
 /** As for users: the clock of the system, and short times. */
 async function openReal(notifications?: AgentConfig['notifications']) {
   const hold = gate()
-  const model = scriptedModel(({ prompt }) => (JSON.stringify(prompt.at(-1)).includes('Work.') ? { text: 'Working.', gate: hold.promise } : 'Noted.'))
+  const calledAt: number[] = []
+  const model = scriptedModel(({ prompt }) => {
+    calledAt.push(Date.now())
+    return JSON.stringify(prompt.at(-1)).includes('Work.') ? { text: 'Working.', gate: hold.promise } : 'Noted.'
+  })
   const agent = new Agent({ id: 'support', model, ...(notifications ? { notifications } : {}) })
   const storage = fileKind().make().store()
   openHeed({ agent }, storage, { notifications: { batching: { quietMs: 100, maxWaitMs: 2_000 } } })
   const inbox = (await notificationStoreOf(storage)) as NotificationStore
   return {
-    agent, model, hold,
+    agent, model, hold, calledAt,
     send: (more: Partial<typeof ci> = {}) => agent.sendNotificationSignal({ ...ci, ...more }, thread),
+    /** All at once: between sends that wait for each other, a busy machine may be quiet for longer than the batch waits. */
+    sendMany: (count: number, priority: NotificationPriority) => Promise.all(Array.from({ length: count }, () => agent.sendNotificationSignal({ ...ci, priority }, thread))),
     record: async () => (await inbox.listNotifications(thread)).notifications[0],
     heard: () => userTexts(model.calls.at(-1)),
     async work() {
@@ -43,7 +49,7 @@ describe('by the clock of the system', () => {
   it.each(cells)('[N1.4] %s on a thread that is %s', async (priority, state, count, heard) => {
     const world = await openReal()
     if (state === 'active') await world.work()
-    for (let index = 0; index < count; index++) await world.send({ priority })
+    await world.sendMany(count, priority)
     // A batch is emitted into the run that is there.
     if (count > 1) await soon(async () => (await world.record())?.summarySignalId).toBeTypeOf('string')
     world.hold.open()
@@ -53,16 +59,16 @@ describe('by the clock of the system', () => {
   })
 
   it('[N1.4] low on a thread that is idle: for those who watch, and no model', async () => {
-    const { agent, model, send, record } = await openReal()
+    const { agent, model, sendMany, record } = await openReal()
     const watched = collect(await agent.subscribeToThread(thread))
-    for (let index = 0; index < 3; index++) await send({ priority: 'low' })
+    await sendMany(3, 'low')
     await soon(() => watched.chunks.map((chunk) => ('data' in chunk ? chunk.data : undefined))).toMatchObject([{ tagName: 'notification-summary', attributes: { pending: 3 } }])
     await soon(async () => (await record())?.summarySignalId).toBeTypeOf('string')
     expect(model.callCount).toBe(0)
   })
 
   it('[N1.5] a policy by source, by what it decides, and put off to a time', async () => {
-    const { send, heard, record, model } = await openReal({
+    const { send, heard, record, calledAt } = await openReal({
       deliveryPolicy: {
         sources: { newsletter: 'discard' },
         decide: async ({ record: { source }, now }) => (source === 'calendar' ? { action: 'defer', deliverAt: new Date(now.getTime() + 150) } : undefined),
@@ -71,9 +77,9 @@ describe('by the clock of the system', () => {
     expect(await send({ source: 'newsletter' })).toMatchObject({ decision: { action: 'discard' }, record: { status: 'discarded' } })
     const before = Date.now()
     expect(await send({ source: 'calendar' })).toMatchObject({ decision: { action: 'defer' }, record: { status: 'pending' } })
-    expect(model.callCount).toBe(0)
     await soon(async () => (await record())?.status).toBe('delivered')
     expect((await record())?.deliveredAt?.getTime()).toBeGreaterThanOrEqual(before + 150)
     await soon(heard).toHaveLength(1)
+    expect(Math.min(...calledAt)).toBeGreaterThanOrEqual(before + 150)
   })
 })

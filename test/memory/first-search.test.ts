@@ -49,7 +49,7 @@ describe('the first search after an import', () => {
     const { client } = await served({ agent }, { storage: store })
     expect((await client.memory({ agentId: 'clerk', resourceId: 'ada' }).search({ searchQuery: 'remark 7' })).incomplete).toBe(true)
     const memory = await agent.getMemory()
-    await expect.poll(async () => (await memory.recallStatus()).rebuilding, { timeout: 20_000 }).toBeUndefined()
+    await expect.poll(async () => (await memory.recallStatus()).rebuilding).toBeUndefined()
     expect((await memory.recall({ threadId: 'old', vectorSearchString: 'Remark 11499' })).incomplete).toBeUndefined()
     await agent.generate('What was remark 11499 on?', ask)
     expect(texts(model.calls[0]?.prompt ?? []).join('\n')).not.toContain('Not all messages')

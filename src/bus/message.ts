@@ -20,8 +20,8 @@ export type BusMessage =
   | { kind: 'restored' }
   /** To the runner: this signal interrupts the present step. */
   | { kind: 'interrupt'; threadId: string; signalId: string }
-  /** To the runner, which answers with `aborted` under the same `ask`. */
-  | { kind: 'abort'; threadId: string; ask: string; runId?: string; clearPending: boolean }
+  /** To the runner, which answers with `aborted` under the same `ask`. `clearUpTo`: the `ord` of the last signal that was pending. */
+  | { kind: 'abort'; threadId: string; ask: string; runId?: string; clearPending: boolean; clearUpTo?: number }
   | { kind: 'aborted'; ask: string; aborted: boolean; runId?: string }
   /** Threads with subscribers in the sender's process, until `unwatch`, or until the sender has not repeated it for six sweeps. */
   | { kind: 'watch'; threadIds: string[] }

@@ -88,6 +88,43 @@ describe('a thread that one of three processes deletes while it runs in another'
     expect(joinedLog(logs[2] ?? [])).toEqual(joinedLog(logs[1] ?? []))
   })
 
+  it('[W1.3] a subscriber of a third process receives no word of it from a process that still runs it without a message of its end', async () => {
+    const { file, a, b, c } = await three()
+    await a.ask('send', 'former hang', thread)
+    await soon(async () => (await a.ask('calls')).length).toBe(1)
+    const program = new LibSQLStore({ url: `file:${file}` })
+    await program.deleteThread(thread)
+    await program.close()
+    await b.ask('send', 'later say 4 middle', thread)
+    await soon(async () => (await b.ask('calls')).length).toBe(1)
+    // The process that runs the thread now answers later than the one that runs the former.
+    b.child.kill('SIGSTOP')
+    await c.ask('subscribe', 'log', thread)
+    b.child.kill('SIGCONT')
+    await b.ask('open', 'middle')
+    await saw(c, 'later-3')
+    await saw(c, '"finish"')
+    expect(JSON.stringify(await log(c))).not.toMatch(/former|"On|"and/)
+  })
+
+  it('[W1.3] the reason of the snapshot is `replaced` in every process, also where no message said that the thread was deleted', async () => {
+    const { file, a, b, c, all } = await three()
+    await Promise.all(all.map((each) => each.ask('subscribe', 'log', thread)))
+    await a.ask('send', 'former say 2', thread)
+    for (const each of all) await saw(each, '"finish"')
+    const { cursor = '' } = (await log(a)).at(-1) ?? {}
+    const program = new LibSQLStore({ url: `file:${file}` })
+    await program.deleteThread(thread)
+    await program.close()
+    await b.ask('send', 'later say 4', thread)
+    for (const each of all) {
+      await saw(each, 'later-3')
+      expect(snapshotsIn(await log(each)).map(({ reason }) => reason)).toEqual(['replaced'])
+    }
+    await c.ask('subscribe', 'old', { ...thread, after: cursor })
+    await soon(async () => snapshotsIn(await log(c, 'old'))).toMatchObject([{ reason: 'replaced' }])
+  })
+
   it('[R11.2] [W1.3] the same when a backup is restored: the run ends, and all see what was restored', async () => {
     const { a, b, c, all } = await three()
     await b.ask('send', 'kept say 2', thread)

@@ -260,6 +260,71 @@ describe.each(sharedPlaceKinds())('[R8.7] the answer of an abort from another pr
     await elsewhere.abortRun({ ...thread, clearPendingSignals: true })
   })
 
+  it('[R8.1] [R11.2] clears nothing of a later thread where the thread is replaced before the run is seen to be over', async () => {
+    const place = make()
+    const { store, on } = faulty(place.store())
+    const agent = new Agent({ id: 'a', model: scriptedModel(['x']) })
+    await openHeed({ agent }, store).start()
+    const model = scriptedModel(() => ({ text: ['x'], gate: { parts: 1, until: new Promise(() => {}) } }))
+    const elsewhere = new Agent({ id: 'a', model })
+    openHeed({ agent: elsewhere }, place.store())
+    await elsewhere.sendMessage('One', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    const [again, asked] = [gate(), gate()]
+    let reads = 0
+    on('getThread', () => (++reads < 2 ? undefined : (asked.open(), again.promise)))
+    const aborting = agent.abortRun({ ...thread, clearPendingSignals: true })
+    await asked.promise
+    await idle(elsewhere, thread)
+    await (await elsewhere.getMemory()).deleteThread(thread)
+    await elsewhere.sendMessage('New', thread).stored
+    await soon(() => model.callCount).toBe(2)
+    const later = elsewhere.queueMessage('Newer', thread)
+    await later.stored
+    again.open()
+    expect(await aborting).toMatchObject({ aborted: false })
+    expect(await elsewhere.explain({ ...thread, signalId: later.signal.id })).toMatchObject({ state: 'pending' })
+    await elsewhere.abortRun({ ...thread, clearPendingSignals: true })
+  })
+
+  it('[R8.1] is the end of clearing: a runner that clears later than the caller cancels no signal that was sent after the answer', async () => {
+    const place = make()
+    const { store, on } = faulty(place.store())
+    const agent = new Agent({ id: 'a', model: scriptedModel(['One.', 'Three.']) })
+    openHeed({ agent }, store)
+    const { store: remote, on: onRemote } = faulty(place.store())
+    const elsewhere = new Agent({ id: 'a', model: scriptedModel(['x']) })
+    await openHeed({ agent: elsewhere }, remote).start()
+    const [ending, arrived, clearing, looked] = [gate(), gate(), gate(), gate()]
+    on('commitStep', ([, commit]) => {
+      if (!(commit as StepCommit).end) return undefined
+      arrived.open()
+      return ending.promise
+    })
+    agent.sendMessage('One', thread)
+    await arrived.promise
+    const two = agent.queueMessage('Two', thread)
+    await two.stored
+    // The second read of the caller follows the answer of the runner.
+    const [answered, again] = [gate(), gate()]
+    let reads = 0
+    onRemote('getThread', () => (++reads < 2 ? undefined : (answered.open(), again.promise)))
+    const aborting = elsewhere.abortRun({ ...thread, clearPendingSignals: true })
+    await answered.promise
+    on('listSignals', () => (looked.open(), clearing.promise))
+    ending.open()
+    await looked.promise
+    again.open()
+    expect(await aborting).toMatchObject({ aborted: false })
+    const three = elsewhere.queueMessage('Three', thread)
+    await three.stored
+    on('listSignals')
+    clearing.open()
+    const state = async (signalId: string) => (await agent.explain({ ...thread, signalId }))?.state
+    await soon(() => state(three.signal.id)).toBe('consumed')
+    expect(await state(two.signal.id)).toBe('cancelled')
+  })
+
   it('comes after what is pending was cleared where it names a run that is over', async () => {
     const place = make()
     const model = scriptedModel(['One.', { text: ['Two.'], gate: { parts: 1, until: new Promise(() => {}) } }])

@@ -107,8 +107,8 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
 
   listSignals(scope: Scope, options?: { states?: SignalState[]; limit?: number; after?: number }): Promise<MailboxRow[]>
   getSignal(scope: Scope, id: string): Promise<MailboxRow | null>
-  /** Cancels the signals that are still pending; returns their ids. */
-  cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]>
+  /** Cancels the signals that are still pending; returns their ids. None where the thread is not the one that is `meant`. */
+  cancelSignals(scope: Scope, ids: readonly string[], meant?: MeantThread): Promise<string[]>
   /** Puts the queued signals in this order; ignores ids that are no longer pending. Returns the new order. */
   reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]>
   getRun(scope: Scope, runId: string): Promise<RunRow | null>
@@ -167,6 +167,14 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   listLaneSignals(
     scope: Scope, id: string, query: { before?: number; limit: number },
   ): Promise<{ signals: LaneSignalRow[]; more: boolean }>
+}
+
+/** One of the threads that had an id, one after the other. */
+export interface MeantThread {
+  /** The one that has exactly this epoch now: no process has claimed it since. */
+  epoch?: number
+  /** The one that existed at this epoch, and no later one: it was neither created nor restored after it. */
+  since?: number
 }
 
 /** Called with the ids of deleted threads; without ids, all threads were replaced by those of a backup. */

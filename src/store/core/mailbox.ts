@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { nextSignalState, startingSignals, type SignalEvent } from '../../machine.ts'
-import type { MailboxRow, Scope } from '../contract/threads.ts'
+import type { MailboxRow, MeantThread, Scope } from '../contract/threads.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { scopedThread } from './lease.ts'
 import { appendToRun } from './messages.ts'
@@ -90,8 +90,9 @@ export function cancelMail(tables: ThreadTables, thread: ThreadRecord, mail: Mai
   removeLaneSignals(tables, thread, [mail.id])
 }
 
-export function cancelSignals(tables: ThreadTables, scope: Scope, ids: readonly string[]): string[] {
+export function cancelSignals(tables: ThreadTables, scope: Scope, ids: readonly string[], { epoch, since }: MeantThread = {}): string[] {
   const thread = scopedThread(tables, scope)
+  if ((epoch !== undefined && thread.epoch !== epoch) || (since !== undefined && tables.life(thread) > since)) return []
   const wanted = new Set(ids)
   const pending = tables.pending(thread)
   const cancelled = pending.filter((mail) => wanted.has(mail.id))

@@ -29,6 +29,8 @@ export interface ThreadTables {
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void
   /** Removes the thread and all records of it. */
   removeThread(thread: ThreadRecord): void
+  /** The epoch with which the thread was created or restored. */
+  life(thread: ThreadRecord): number
   /** The first epoch of new threads is at least this from here on. */
   raiseEpochFloor(epoch: number): void
 

@@ -5,8 +5,8 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread,
-  RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
+  NewThread, RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
   ThreadsEnded, ThreadStore,  TitleClaim, WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type {
@@ -175,8 +175,8 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     })
   }
 
-  cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
-    return this.#write((tables) => cancelSignals(tables, scope, ids))
+  cancelSignals(scope: Scope, ids: readonly string[], meant?: MeantThread): Promise<string[]> {
+    return this.#write((tables) => cancelSignals(tables, scope, ids, meant))
   }
 
   reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {

@@ -139,6 +139,10 @@ export class SqlTables implements ThreadTables {
     this.purging = true
   }
 
+  life({ id }: ThreadRecord): number {
+    return this.#db.one<{ life: number }>(sql.life, id)?.life ?? 0
+  }
+
   raiseEpochFloor(epoch: number): void {
     this.#db.run(sql.raiseEpochFloor, epoch)
   }
@@ -245,8 +249,7 @@ export class SqlTables implements ThreadTables {
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
-    const signals = this.#db.run(sql.removeSettled, thread.key, before, limit)
-    return signals + this.#db.run(sql.removeRuns, thread.key, before, limit)
+    return this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
   }
 
   heartbeat(owner: string): HeartbeatRecord | undefined {
@@ -396,21 +399,18 @@ export class SqlTables implements ThreadTables {
     return this.recent.rows().countedFrom(thread.key, ordinal) ?? this.#db.one<CountedRow>(sql.countedFrom, thread.key, ordinal)
   }
 
-  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
-    const { key } = thread
+  countedBack({ key }: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
     return this.recent.rows().countedBack(key, ordinal, nth) ?? this.#db.one<CountedRow>(sql.countedBack, key, ordinal, nth - 1)
   }
 
   removeMessage(thread: ThreadRecord, messageId: string): boolean {
-    const whole = this.#db.run(sql.removeMessage, thread.key, messageId)
-    return whole + this.#db.run(sql.removeParts, thread.key, messageId) > 0
+    return this.#db.run(sql.removeMessage, thread.key, messageId) + this.#db.run(sql.removeParts, thread.key, messageId) > 0
   }
 
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
     if (messageIds.length === 0) return
     const ids = JSON.stringify(messageIds)
-    this.#db.run(sql.removeQuotes, thread.key, ids)
-    this.#db.run(sql.removeQuotesElsewhere, thread.key, ids)
+    for (const text of [sql.removeQuotes, sql.removeQuotesElsewhere]) this.#db.run(text, thread.key, ids)
   }
 
   removeAllRows(thread: ThreadRecord): number {

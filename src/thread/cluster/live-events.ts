@@ -136,7 +136,8 @@ export class Replica {
   /** Applies events. Returns whether `from` has to be asked for its state, because of a gap. */
   receive({ epoch, first, events, resourceId }: Events, from: string): boolean {
     const { live } = this
-    if (epoch < live.epoch) return false
+    // A process that does not know yet that the thread was deleted or replaced goes on sending events of the earlier one.
+    if (epoch < live.epoch || epoch < live.life) return false
     const begins = first === 1 && epoch > live.epoch
     if (!begins && (from !== this.#from || epoch !== this.#epoch || first !== this.#next)) return this.#missed(epoch, first)
     // A snapshot may have shown these already, and a requested state may never have come: subscribers start over.
@@ -154,7 +155,7 @@ export class Replica {
   }
 
   adopt({ number, state }: State, from: string): void {
-    if (state.epoch < this.live.epoch) return
+    if (state.epoch < this.live.epoch || state.epoch < this.live.life) return
     if (this.#hasGap) this.live.skip()
     this.live.adopt(state)
     this.#followFrom(from, state.epoch)

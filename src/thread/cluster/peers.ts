@@ -18,6 +18,7 @@ interface AbortRequest {
   threadId: string
   runId?: string
   clearPending: boolean
+  clearUpTo?: number
 }
 
 /** How long the start of a run, or of a subscription, waits for the bus. Afterwards it goes on as if the messages were lost. */
@@ -291,10 +292,11 @@ export class Peers implements BusHandler {
     if (mail?.state === 'pending') this.#runtime.hostOf(threadId)?.interrupt(signalId)
   }
 
-  #abort({ threadId, ask, runId, clearPending }: Extract<BusMessage, { kind: 'abort' }>, from: string): void {
+  #abort({ threadId, ask, runId, clearPending, clearUpTo }: Extract<BusMessage, { kind: 'abort' }>, from: string): void {
     const host = this.#runtime.hostOf(threadId)
     const meant = host && (runId === undefined || host.runId === undefined || host.runId === runId)
-    const aborted = meant ? host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, runId }) : false
+    const reason = new HeedError('aborted', 'The run was aborted.')
+    const aborted = meant ? host.abort({ reason, clearPending, clearUpTo, runId }) : false
     const active = host?.runId
     this.#connection?.send({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
   }

@@ -127,9 +127,7 @@ export class RemoteWatching {
       const { live } = replica
       const before = `${live.epoch}.${live.index}`
       const thread = await this.#runtime.store.getThread({ threadId })
-      if (live.epoch > (thread ? live.life : 0) && (thread?.epoch ?? Infinity) > live.epoch) {
-        live.beginLife(await this.#runtime.store.lifeOf(threadId))
-      }
+      if (live.epoch > 0 && (!thread || thread.epoch > live.epoch)) live.beginLife(await this.#runtime.store.lifeOf(threadId))
       if (thread && live.resourceId !== undefined) live.resourceId = thread.resourceId
       // Events that arrived meanwhile are newer than the answer of the store.
       if (!thread || this.#runtime.closing || this.#runtime.hostOf(threadId) || before !== `${live.epoch}.${live.index}`) continue

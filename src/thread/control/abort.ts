@@ -1,6 +1,6 @@
 import { sleep } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { Scope, SuspendedEnd, ThreadRow } from '../../store/contract/threads.ts'
+import type { MeantThread, Scope, SuspendedEnd, ThreadRow } from '../../store/contract/threads.ts'
 import { suspendedRun } from './resume.ts'
 import type { AbortAnswer } from '../cluster/peers.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
@@ -41,15 +41,20 @@ async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: Abo
   const { closed } = runtime.waiters
   /** The runner has the abort, and the run has not ended yet. */
   let accepted = false
+  /** The epoch of the thread that is meant: of a later one with its id, nothing is cancelled. */
+  let since: number | undefined
+  /** The last signal that was pending when the abort was called, by its `ord`: a runner that clears late must not cancel later ones. */
+  let clearUpTo: number | undefined
   /** The run is over. Where its end did not have the abort, or has not cleared yet what is pending, that is done here. */
   const over = async (runId: string | undefined, aborted: boolean): Promise<AbortAnswer> => {
-    if (clearPending) await cancelPending(runtime, scope)
+    if (clearPending && (await cancelPending(runtime, scope, { since }))) await resolveLocalWaiters(runtime, scope.threadId)
     return { aborted, ...(runId === undefined ? {} : { runId }) }
   }
   for (let requests = 0; requests < maxRequests; requests++) {
     const thread = await runtime.store.getThread(scope)
     closed.throwIfAborted()
     const { runId, owner } = thread ?? {}
+    since ??= thread?.epoch
     if (expectedRunId !== undefined && requests > 0 && thread && (thread.status === 'idle' || runId !== expectedRunId)) {
       return over(expectedRunId, (await statusOf(runtime, scope, expectedRunId)) === 'aborted')
     }
@@ -64,15 +69,17 @@ async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: Abo
       if (await endSuspended(runtime, scope, runId, clearPending)) return { aborted: true, runId }
       continue
     }
+    if (clearPending) clearUpTo ??= await lastPending(runtime, scope)
     const host = runtime.hostOf(thread.id)
     if (host) {
-      host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId, runId })
+      const reason = new HeedError('aborted', 'The run was aborted.')
+      host.abort({ reason, clearPending, clearUpTo, resourceId: scope.resourceId, runId })
       await within(runtime, host.runEnded)
       continue
     }
     if (owner !== undefined && owner !== runtime.owner) {
       if (runtime.peers.disconnected) throw unreachable(thread.id)
-      const answer = await runtime.peers.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
+      const answer = await runtime.peers.abort(owner, { threadId: thread.id, runId, clearPending, clearUpTo }, answerMs)
       if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
       accepted ||= answer?.aborted === true
       // The run ends, has ended, or moved: the next read shows it.
@@ -137,15 +144,22 @@ async function statusOf(runtime: ThreadRuntime, scope: Scope, runId: string): Pr
   return (await runtime.store.getRun(scope, runId))?.status
 }
 
-/** Cancels what is pending, in a transaction of its own. */
-async function cancelPending(runtime: ThreadRuntime, scope: Scope): Promise<void> {
-  const { store, waiters, peers } = runtime
+/** Cancels what is pending on the thread that is meant, up to an `ord`. The transaction that cancels decides whether it is that thread. */
+export async function cancelPending(
+  { store, waiters, peers }: ThreadRuntime, scope: Scope, meant: MeantThread, upTo = Infinity,
+): Promise<boolean> {
   const pending = await store.listSignals(scope, { states: ['pending'] })
-  if (pending.length === 0) return
-  await store.cancelSignals(scope, pending.map(({ id }) => id))
-  waiters.dropOptions(scope.threadId)
+  const ids = pending.flatMap(({ id, ord }) => (ord <= upTo ? [id] : []))
+  const cancelled = ids.length === 0 ? [] : await store.cancelSignals(scope, ids, meant)
+  if (cancelled.length === 0) return false
+  waiters.dropOptions(scope.threadId, cancelled)
   peers.announceOutcomes(scope.threadId)
-  await resolveLocalWaiters(runtime, scope.threadId)
+  return true
+}
+
+/** The `ord` of the last pending signal; 0 where none is pending. */
+async function lastPending({ store }: ThreadRuntime, scope: Scope): Promise<number> {
+  return (await store.listSignals(scope, { states: ['pending'] })).at(-1)?.ord ?? 0
 }
 
 /** Awaits an event, but no longer than an answer may take or this process is open. */

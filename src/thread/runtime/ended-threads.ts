@@ -22,10 +22,15 @@ export async function endThreads(runtime: ThreadRuntime, threadIds?: readonly st
   for (const threadId of threadIds?.filter((id) => known.has(id)) ?? known) {
     const life = await runtime.store.lifeOf(threadId)
     if (runtime.closing) return
-    runtime.endHostsBefore(threadId, life)
-    runtime.liveOf(threadId)?.beginLife(life)
-    runtime.resolveWaiters(threadId)
+    endThread(runtime, threadId, life)
   }
+}
+
+/** The thread in the store begins with the epoch `life`: ends what this process has of earlier ones with its id. */
+export function endThread(runtime: ThreadRuntime, threadId: string, life: number): void {
+  runtime.endHostsBefore(threadId, life)
+  runtime.liveOf(threadId)?.beginLife(life)
+  runtime.resolveWaiters(threadId)
 }
 
 /** Ends a host whose thread has ended, where no message said so. Returns whether it did. */
@@ -33,14 +38,6 @@ export async function endIfFormer(runtime: ThreadRuntime, { fence: { threadId, e
   if ((await runtime.store.lifeOf(threadId)) <= epoch) return false
   await endThreads(runtime, [threadId])
   return true
-}
-
-/** The ids of the signals that are pending on the host's thread. Throws where that has ended: they may be those of a later thread. */
-export async function pendingSignals(runtime: ThreadRuntime, host: ThreadHost): Promise<string[]> {
-  const { threadId } = host.fence
-  const pending = await runtime.store.listSignals({ threadId }, { states: ['pending'] })
-  if (await endIfFormer(runtime, host)) throw threadDeleted(threadId)
-  return pending.map(({ id }) => id)
 }
 
 /** The reason with which the runs of an ended thread are aborted. */

@@ -11,14 +11,14 @@ import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { abortEarly } from './early-abort.ts'
-import { announceEnded, closed, pendingSignals } from './ended-threads.ts'
+import { announceEnded, closed } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import {
   continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
 } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
-import { abortThread } from '../control/abort.ts'
+import { abortThread, cancelPending } from '../control/abort.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitleSlot } from './titles.ts'
@@ -49,8 +49,8 @@ export class ThreadHost implements RunHost {
   /** An abort that arrived before the run began. */
   #abortNext: HostAbort | undefined
   readonly #interruptNext = new Set<string>()
-  /** Pending signals are cancelled with the end of the run, or before the next run begins. */
-  #clearPending = false
+  /** Pending signals are cancelled with the end of the run; those with an `ord` up to this, before the next run begins. */
+  #clearUpTo: number | undefined
   #runEnded = Promise.withResolvers<void>()
   #titler: Titler | undefined
   #suspended = false
@@ -100,7 +100,7 @@ export class ThreadHost implements RunHost {
         if (!begun) return this.#runtime.peers.requestRunner(this.fence.threadId)
         if (this.#ended) this.#checkLease()
         await this.#perform(begun)
-        if (this.#clearPending) await this.#cancelPending()
+        while (this.#clearUpTo !== undefined) await this.#cancelPending()
         this.#runEnded.resolve()
         this.#runEnded = Promise.withResolvers()
       }
@@ -112,10 +112,9 @@ export class ThreadHost implements RunHost {
 
   /** An abort arrived when the commit that ended the run was under way. */
   async #cancelPending(): Promise<void> {
-    const [{ threadId }, { store }] = [this.fence, this.#runtime]
-    await store.cancelSignals({ threadId }, await pendingSignals(this.#runtime, this))
-    this.#clearPending = false
-    this.#announceCleared()
+    const [{ threadId, epoch }, upTo] = [this.fence, this.#clearUpTo]
+    this.#clearUpTo = undefined
+    await cancelPending(this.#runtime, { threadId }, { epoch }, upTo)
   }
 
   #announceCleared(): void {
@@ -133,14 +132,14 @@ export class ThreadHost implements RunHost {
     if (!this.#stop) {
       if (this.#begun !== undefined && abort.runId !== undefined && !other) {
         // The end of the run is stored, and its last chunks are being published.
-        this.#clearPending ||= abort.clearPending
+        if (abort.clearPending) this.#clearUpTo = Math.max(this.#clearUpTo ?? 0, abort.clearUpTo ?? Infinity)
         return false
       }
       this.#abortNext ??= abort
       return true
     }
     if (other || this.live.belongsToOther(abort.resourceId)) return false
-    this.#clearPending ||= abort.clearPending
+    if (abort.clearPending) this.#clearUpTo = Math.max(this.#clearUpTo ?? 0, abort.clearUpTo ?? Infinity)
     if (!this.#stop.signal.aborted) this.#stop.abort(abort.reason)
     return true
   }
@@ -395,7 +394,7 @@ export class ThreadHost implements RunHost {
     const { end, ...rest } = commit
     const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
     let committed: StepCommitted
-    const cleared = end !== undefined && this.#clearPending && end.status !== 'suspended' && end.status !== 'rejected'
+    const cleared = end !== undefined && this.#clearUpTo !== undefined && end.status !== 'suspended' && end.status !== 'rejected'
     try {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
@@ -421,7 +420,7 @@ export class ThreadHost implements RunHost {
       if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
       else this.#drained.confirm()
       // A suspended run is ended by the caller of the abort. Without pending signals, later ones are not meant.
-      if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearPending = false
+      if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearUpTo = undefined
       if (cleared) this.#announceCleared()
       if (left) this.#runtime.peers.requestRunner(this.fence.threadId)
       this.#clearRun()
@@ -492,7 +491,7 @@ export class ThreadHost implements RunHost {
     if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#drained.unread) }
     const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
     if (end.error) ended.error = errorJSON(end.error)
-    if (this.#clearPending) ended.clearPending = true
+    if (this.#clearUpTo !== undefined) ended.clearPending = true
     if (titleSlot) ended.titleUntil = titleSlot.until
     return ended
   }

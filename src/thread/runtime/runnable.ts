@@ -75,8 +75,9 @@ export interface RunEnvironment {
 
 export interface HostAbort {
   reason: unknown
-  /** Also cancel the pending signals. */
+  /** Also cancel the pending signals; where the end of the run is stored already, those with an `ord` up to `clearUpTo`. */
   clearPending: boolean
+  clearUpTo?: number | undefined
   /** Only if the thread belongs to this resource. */
   resourceId?: string | undefined
   /** Only this run; by default, the run that is active or about to begin. */

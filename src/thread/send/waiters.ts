@@ -77,9 +77,10 @@ export class Waiters {
     this.#options.set(threadId, signalId, options)
   }
 
-  /** No signal is pending on the thread. */
-  dropOptions(threadId: string): void {
-    this.#options.drop(threadId)
+  /** These signals were cancelled; without ids, no signal is pending on the thread. */
+  dropOptions(threadId: string, ids?: readonly string[]): void {
+    if (!ids) this.#options.drop(threadId)
+    else for (const id of ids) this.#options.take(threadId, id)
   }
 
   optionsOf(taken: readonly MailboxRow[]): AgentExecutionOptions | undefined {

@@ -59,8 +59,8 @@ export class LiveThread {
   /** Changes when the chunks published so far are void: subscribers then start over, for this reason. */
   generation = 0
   startOverReason: 'resumed' | 'replaced' = 'resumed'
-  /** The first epoch of the thread that these chunks belong to, as far as this process knows. Lower ones were of an earlier thread. */
-  life = 0
+  /** The first epoch of the thread that these chunks belong to; -1 until this process knows it. Lower ones were of an earlier thread. */
+  life = -1
   closed = false
   /** Set only while this process runs the thread or publishes on it. */
   relay: LiveRelay | undefined

@@ -10,7 +10,7 @@ import { suspendedRun } from '../control/resume.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from '../../machine.ts'
 import { catchUp, storeIsAhead } from '../cluster/sync.ts'
-import { endThreads } from '../runtime/ended-threads.ts'
+import { endThread } from '../runtime/ended-threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** The state of a thread from which a subscriber continues without the chunks before. In the stream as a `data-thread-snapshot` chunk. */
@@ -40,21 +40,29 @@ export interface ReadSnapshot {
   position: number
   /** The chunks of the present step. */
   step: Chunk[]
+  /** The first epoch of the thread that it is of. */
+  life: number
   /** The ids of the signals among the messages. */
   signals: ReadonlySet<string>
 }
 
-/** `seen`: the position up to which the subscriber has read. */
-export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason'], seen: number) => Promise<ReadSnapshot>
+export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason'], reader: ReaderPosition) => Promise<ReadSnapshot>
+
+export interface ReaderPosition {
+  /** The position up to which the subscriber has read. */
+  seen: number
+  /** The first epoch of the thread that it has read. */
+  life: number
+}
 
 /** How many rows a snapshot is made of at most. */
 const snapshotRows = 100
 
 /** Reads history up to where the live chunks begin. A signal may be in both, as its row and as its echo; its id identifies it. */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
-  return async (live, reason, seen) => {
+  return async (live, reason, reader) => {
     for (const attempt = { asked: false }; ;) {
-      const read = await readSnapshot(runtime, scope, { live, reason, seen, attempt }).catch(ignoreDeleted)
+      const read = await readSnapshot(runtime, scope, { live, reason, reader, attempt }).catch(ignoreDeleted)
       if (read) return read
     }
   }
@@ -68,20 +76,21 @@ function ignoreDeleted(error: unknown): undefined {
 interface SnapshotRequest {
   live: LiveThread
   reason: ThreadSnapshot['reason']
-  seen: number
+  reader: ReaderPosition
   /** `asked`: the runner was asked for its state. */
   attempt: { asked: boolean }
 }
 
 /** Undefined where the state changed between the reads: they are repeated. */
 async function readSnapshot(
-  runtime: ThreadRuntime, scope: Scope, { live, reason, seen, attempt }: SnapshotRequest,
+  runtime: ThreadRuntime, scope: Scope, { live, reason, reader, attempt }: SnapshotRequest,
 ): Promise<ReadSnapshot | undefined> {
   const { store } = runtime
   const life = await store.lifeOf(scope.threadId)
   // No message announced that the thread was deleted or replaced: the position here is of the earlier one.
-  if (live.epoch > 0 && live.epoch < life) await endThreads(runtime, [scope.threadId])
-  const { position, cursor, runId, seq, step, runs } = live.currentPosition(seen)
+  if (live.epoch > 0 && live.epoch < life) endThread(runtime, scope.threadId, life)
+  else live.life = Math.max(live.life, life)
+  const { position, cursor, runId, seq, step, runs } = live.currentPosition(reader.seen)
   const thread = await store.getThread(scope)
   const bound = seq === undefined ? {} : { before: seq + 1 }
   const newest = thread ? await store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
@@ -112,11 +121,12 @@ async function readSnapshot(
     messages: transcriptOf(messages),
     hasOlder: newest.more,
     suspended: waiting ? withVisibleArguments(waiting.suspended, messages) : [],
-    reason,
+    // Its events may have come before the message that the thread of before was deleted.
+    reason: life > reader.life && reason !== 'requested' ? 'replaced' : reason,
   }
   const signals = new Set(snapshot.messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
   live.onSnapshot(cursor, signals)
-  return { snapshot, cursor, position, step, signals }
+  return { snapshot, cursor, position, step, life, signals }
 }
 
 /** Omits the end of a message that began before these rows, unless they contain nothing else. */

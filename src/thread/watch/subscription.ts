@@ -1,8 +1,9 @@
 import { HeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../message/chunk.ts'
-import type { Scope } from '../../store/contract/threads.ts'
+import type { Scope, ThreadRow } from '../../store/contract/threads.ts'
 import { syncWithRunner } from '../cluster/sync.ts'
 import { abortThread } from '../control/abort.ts'
+import { endThread } from '../runtime/ended-threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { LiveThread } from './live.ts'
 import { echoedSignal, formatCursor, parseCursor } from './retained-chunks.ts'
@@ -38,6 +39,8 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   readonly #onClose: () => void
   #position: number
   #generation: number
+  /** The first epoch of the thread that was read so far. */
+  #life: number
   #snapshotDue: ThreadSnapshot['reason'] | undefined
   #starting: Promise<IteratorResult<Chunk>> | undefined
   /** The chunks of the snapshot's present step that were not read yet. */
@@ -49,12 +52,14 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   #readsLiveOnly = false
 
   constructor(
-    live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, onClose: () => void,
+    live: LiveThread, start: ReaderStart & { generation: number; life: number; resourceId?: string }, readSnapshot: SnapshotReader,
+    onClose: () => void,
   ) {
     this.#live = live
     this.#resourceId = start.resourceId
     this.#position = start.position
     this.#generation = start.generation
+    this.#life = start.life
     this.#snapshotDue = start.snapshot
     this.#readSnapshot = readSnapshot
     this.#onClose = onClose
@@ -116,14 +121,15 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
     const generation = this.#live.generation
-    const read = await this.#readSnapshot(this.#live, reason, this.#position).catch((error: unknown) => {
+    const read = await this.#readSnapshot(this.#live, reason, { seen: this.#position, life: this.#life }).catch((error: unknown) => {
       // The reader or its Heed was closed meanwhile: the stream ends without an error.
       if (!this.#closed && !this.#live.closed) throw error
       return undefined
     })
     if (!read) return this.return()
-    const { snapshot, cursor, position, step, signals } = read
+    const { snapshot, cursor, position, step, life, signals } = read
     this.#generation = generation
+    this.#life = life
     this.#snapshotDue = undefined
     this.#position = position
     this.#replay = step
@@ -174,12 +180,12 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   const live = runtime.acquireLive(threadId)
   await runtime.peers.watch(live)
   try {
-    const thread = await runtime.store.getThread(scope)
-    // What this process has of the thread may be of an earlier one that was deleted in another process.
-    if (!thread || (live.epoch > 0 && live.epoch < thread.epoch)) live.beginLife(await runtime.store.lifeOf(threadId))
+    const thread = await presentThread(runtime, scope, live)
     if (thread) live.resourceId = thread.resourceId
     const synced = thread ? await syncWithRunner(runtime, live, thread, after) : true
-    const start: ReaderStart = synced ? readerStart(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' }
+    const start: ReaderStart = synced
+      ? readerStart(live, after, options.snapshot ?? false)
+      : { position: live.end, snapshot: lostReason(live, after) }
     return subscription(runtime, scope, live, start, after ?? startCursor(live, start))
   } catch (error) {
     runtime.peers.unwatch(threadId)
@@ -188,14 +194,37 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   }
 }
 
+/**
+ * The thread in the store. What this process has of an earlier one with its id is dropped: no message may have announced its end, and
+ * a process that does not know it either may have answered.
+ */
+async function presentThread(runtime: ThreadRuntime, scope: Scope, live: LiveThread): Promise<ThreadRow | null> {
+  for (;;) {
+    const thread = await runtime.store.getThread(scope)
+    const life = await runtime.store.lifeOf(scope.threadId)
+    // It was replaced between the reads.
+    if (thread && thread.epoch < life) continue
+    if (live.epoch > 0 && live.epoch < life) endThread(runtime, scope.threadId, life)
+    else if (!thread) live.beginLife(life)
+    else live.life = Math.max(live.life, life)
+    return thread
+  }
+}
+
 function readerStart(live: LiveThread, after: string | undefined, snapshot: boolean): ReaderStart {
   if (after !== undefined) {
     const position = live.after(after)
-    return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
+    return position === undefined ? { position: live.end, snapshot: lostReason(live, after) } : { position }
   }
   if (snapshot) return { position: live.end, snapshot: 'requested' }
   const position = live.runStart
   return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
+}
+
+/** Why a subscriber cannot continue from its cursor. */
+function lostReason(live: LiveThread, after: string | undefined): 'expired' | 'replaced' {
+  const epoch = after === undefined ? 0 : parseCursor(after).epoch
+  return epoch > 0 && epoch < live.life ? 'replaced' : 'expired'
 }
 
 /** Where the start is not retained, a subscriber that returns with the cursor gets a snapshot. */
@@ -208,7 +237,8 @@ function subscription(
   runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart, cursor: string | undefined,
 ): AgentThreadSubscription {
   const readers = new Set<ThreadReader>()
-  const start = { ...from, generation: live.generation, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) }
+  const { generation, life } = live
+  const start = { ...from, generation, life, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) }
   let open = true
   return {
     stream: {

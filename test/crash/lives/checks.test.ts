@@ -112,6 +112,8 @@ describe('the checker of lives', () => {
     ['an abort that was never answered', ['abortsAnswered'], evidence({ found: [abort(25), outcome(), { note: 'stopping' }, { note: 'closed' }] })],
     ['a signal that was to be cleared and is taken later', ['clearedTruly'], evidence({ log: [...whole, mail(22, 'b'), state(60, 'b', 'taken', { runId: 'q' })], found: [abort(30, true), aborted(40, false)] })],
     ['a signal that was cancelled although nobody cleared', ['cancelledOnWish'], evidence({ log: [...whole, mail(22, 'b'), state(35, 'b', 'cancelled')], found: [...sent('b', 19), abort(30), aborted(40, false)] })],
+    ['a signal that an abort of a run of the former life cancelled', ['cancelledOnWish'], evidence({ log: [...again, mail(52, 'b'), state(55, 'b', 'cancelled')].map((event, index) => (index < again.length ? event : { ...event, key: 2 })), found: [...sent('b', 51), abort(30, true), aborted(60, false)] })],
+    ['a snapshot of the next life that does not say so', ['lifeBegins'], evidence({ log: again, found: [watching(), seen('1.1'), { ...snapshot('2.0', []), reason: 'behind' } as Note] })],
     ['a watcher that goes on in the next life', ['lifeBegins'], evidence({ log: again, found: [watching(), seen('1.1'), seen('3.1')] })],
     ['a watcher that returns with a cursor of a former life', ['lifeBegins'], evidence({ log: again, found: [watching('1.1', 55), seen('3.1')] })],
     ['a chunk of a deleted thread for who comes later', ['noFormerWords'], evidence({ log: again, found: [{ note: 'ended', thread, done: true, at: 42 }, watching(undefined, 55), seen('1.1')] })],

@@ -46,15 +46,19 @@ const clearedTruly: LivesCheck = (evidence) => {
   })
 }
 
-/** Nothing is cancelled that no caller asked to be cancelled. */
+/** Nothing is cancelled that no caller asked to be cancelled. An abort of a run of one life asks for nothing in another. */
 const cancelledOnWish: LivesCheck = (evidence) => {
-  const answers = new Map(notes(evidence, 'abort-answered').map(({ by, call, at }) => [`${by} ${call}`, at]))
-  const wishes = notes(evidence, 'abort').filter(({ clear }) => clear).map(({ by, call, at, thread }) => ({ thread, from: at - slack, to: (answers.get(`${by} ${call}`) ?? Infinity) + slack }))
+  const answers = new Map(notes(evidence, 'abort-answered').map((answer) => [`${answer.by} ${answer.call}`, answer]))
+  const wishes = notes(evidence, 'abort').filter(({ clear }) => clear).map(({ by, call, at, thread }) => {
+    const { at: to = Infinity, runId } = answers.get(`${by} ${call}`) ?? {}
+    const meant = evidence.lives.filter((life) => life.thread === thread && runId !== undefined && life.runs.has(runId))
+    return { thread, from: at - slack, to: to + slack, meant }
+  })
   const sent = new Set(notes(evidence, 'send').map(({ thread, id }) => `${thread}|${id}`))
   return evidence.lives.flatMap((life) => [...life.mail].flatMap(([id, { states }]): Violation[] => {
     const cancelled = states.find(({ state }) => state === 'cancelled')
     if (!cancelled || life.restored || !sent.has(`${life.thread}|${id}`)) return []
-    if (wishes.some(({ thread, from, to }) => thread === life.thread && cancelled.at > from && cancelled.at < to)) return []
+    if (wishes.some(({ thread, from, to, meant }) => thread === life.thread && cancelled.at > from && cancelled.at < to && (meant.length === 0 || meant.includes(life)))) return []
     return [{ promise: 'R8.1', what: `${life.thread}|${id} was cancelled, and nobody asked for that then` }]
   }))
 }

@@ -24,7 +24,7 @@ function placesOf({ lives }: Lived): (thread: string, cursor: string) => Place {
   }
 }
 
-/** Who goes from one life to another begins with a snapshot, also who returns with a cursor of the earlier one. */
+/** Who goes from one life to another begins with a snapshot that says so, also who returns with a cursor of the earlier one. */
 export const lifeBegins: LivesCheck = (evidence) => {
   const placeOf = placesOf(evidence)
   return [...logs(evidence)].flatMap(([watcher, log]) => {
@@ -36,8 +36,12 @@ export const lifeBegins: LivesCheck = (evidence) => {
       }
       const before = last
       last = one.cursor
-      if (before === undefined || isSnapshot(one)) return []
+      if (before === undefined) return []
       const [from, to] = [placeOf(one.thread, before), placeOf(one.thread, one.cursor)]
+      if (isSnapshot(one)) {
+        if (from.index === to.index || !from.life || one.reason === 'replaced') return []
+        return [{ promise: 'W1.3', what: `${watcher} in ${one.by} went from ${before} to ${one.cursor} of a later life with a snapshot whose reason is ${one.reason}` }]
+      }
       // Where the thread did not exist, there was nothing to start over from.
       if (from.index === to.index || (!from.life && from.index + 1 === to.index)) return []
       return [{ promise: 'W1.3', what: `${watcher} in ${one.by} went from ${before} to ${one.cursor} (${one.type}) of a later life without a snapshot` }]

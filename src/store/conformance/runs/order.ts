@@ -172,6 +172,28 @@ export const orderCases: StoreCase[] = [
     },
   },
   {
+    name: '[R8.1] signals are cancelled only on the thread that is meant, and not on a later one with its id',
+    async run({ store: open }) {
+      const store = await open()
+      const { fence } = await start(store)
+      await accept(store, send('q', queued))
+      assert.deepEqual(await store.cancelSignals(scope, ['q'], { epoch: fence.epoch - 1 }), [], 'another epoch')
+      assert.deepEqual(await store.cancelSignals(scope, ['q'], { epoch: fence.epoch + 1 }), [], 'another epoch')
+      assert.deepEqual(await store.cancelSignals(scope, ['q'], { epoch: fence.epoch }), ['q'])
+      await store.deleteThread(scope)
+      const later = await start(store)
+      await accept(store, send('q', queued))
+      assert.deepEqual(await store.cancelSignals(scope, ['q'], { since: fence.epoch }), [], 'an earlier thread is meant')
+      assert.deepEqual(await store.cancelSignals(scope, ['q'], { epoch: fence.epoch }), [], 'an earlier thread is meant')
+      await commit(store, later, { ...finish, drain: false })
+      assert.equal((await store.getSignal(scope, 'q'))?.state, 'pending')
+      const next = await begin(store, later.fence)
+      await accept(store, send('r', queued))
+      await commit(store, next, finish)
+      assert.deepEqual(await store.cancelSignals(scope, ['r'], { since: later.fence.epoch }), ['r'], 'it existed at that epoch')
+    },
+  },
+  {
     name: '[R4.1] a message for another agent than the active one gets a run of that agent',
     async run({ store: open }) {
       const store = await open()

@@ -7,7 +7,7 @@ import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { newFile } from '../new-file.ts'
 import { faulty, first, full, unavailable } from './faulty-store.ts'
-import { openHeed } from './places.ts'
+import { memoryPlace, openHeed } from './places.ts'
 import { collect, gate, idle, soon, types } from './said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
@@ -163,6 +163,44 @@ describe('a process whose store fails', () => {
       return (await agent.explain({ ...thread, signalId: signal.id }))?.run?.status
     }).toBe('parked')
     expect(await agent.explain({ ...thread, signalId: signal.id })).toMatchObject({ run: { error: { message: expect.stringContaining('the row has no id') } } })
+  })
+
+  describe.each(['answered', 'lost'] as const)('when the answer to a claim of a sweep is %s', (answer) => {
+    it('[R5.7] [R1.7] continues a run whose hosts failed under several leases, also where an earlier one is to be claimed again', async () => {
+      const clock = virtualClock()
+      const inner = new InMemoryStore({ clock })
+      const place = memoryPlace(inner)
+      const { store, on } = faulty(place.store())
+      const agent = new Agent({ id: 'a', model: scriptedModel(['Done.'], { loop: true }) })
+      const heed = openHeed({ agent }, store, { clock })
+      await heed.start()
+      on('heartbeat', () => unavailable())
+      await clock.advance(11_000)
+      const { signal } = agent.sendMessage('Hi', thread)
+      // The lease of the process has expired: hosts fail, and the pauses between claims grow to a minute.
+      for (let minute = 0; minute < 5; minute++) await clock.advance(60_000)
+      const former = await inner.getThread({ threadId: 't' })
+      // Another process takes the thread and hands it over. A sweep here claims it before the lease of before is to be claimed again.
+      const other = new Agent({ id: 'a', model: scriptedModel([{ text: ['One'], hang: true }]) })
+      const second = openHeed({ other }, place.store(), { clock })
+      await second.start()
+      await soon(async () => (await inner.getThread({ threadId: 't' }))?.owner).not.toBe(former?.owner)
+      if (answer === 'lost') {
+        on('claim', async ([threadId, owner, agentIds]) => {
+          await inner.claim(threadId as string, owner as string, agentIds as string[])
+          throw unavailable()
+        })
+      }
+      await second.close()
+      await soon(async () => (await inner.getThread({ threadId: 't' }))?.owner).toBe(former?.owner)
+      await clock.advance(0)
+      on('heartbeat')
+      on('claim')
+      await soon(async () => {
+        await clock.advance(10_000)
+        return (await agent.explain({ ...thread, signalId: signal.id }))?.run?.status
+      }).toBe('finished')
+    })
   })
 
   it('[A1.5] stops when the database is gone, and goes on when it is back', async () => {

@@ -1,5 +1,5 @@
 import type { Bus } from '../../bus/contract.ts'
-import { systemClock, withTimeout, type Clock, type Timer } from '../../base/clock.ts'
+import { systemClock, withTimeout, type Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
@@ -14,16 +14,12 @@ import { LiveThread } from '../watch/live.ts'
 import { Peers } from '../cluster/peers.ts'
 import { RegisteredAgents, type BackgroundService, type RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
-import { isClosed, Sweeper } from './sweeper.ts'
+import { isClosed, LaterClaims, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
 import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 import { runOutsideCalls } from '../../run/tools/active-call.ts'
-
-/** The delay before a thread is claimed again after its host failed. It doubles with each failure in a row, up to the longest. */
-const retryMs = 1_000
-const longestRetryMs = 60_000
 
 /** How many threads without a runner one sweep claims. */
 const sweepPage = 100
@@ -97,10 +93,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly #publishing = new Map<string, Promise<void>>()
   #opened: Promise<void> | undefined
   #stopListening: (() => void) | undefined
-  /** The threads that are claimed again later, since their host or their claim failed. */
-  readonly #retries = new Map<string, Timer>()
-  /** The threads whose host or claim failed, until a host ends without a failure. */
-  readonly #failures = new Map<string, { count: number; last: unknown }>()
+  readonly #laterClaims = new LaterClaims(this, (threadId, again) => this.#claimAgain(threadId, again))
   /** Claims of one thread run one after the other, so that a second one finds the host of the first. */
   readonly #claims = new KeyedMutex()
   /** Calls under way that may give this process the lease of a thread; `lost`: an answer to one of them was lost. */
@@ -234,17 +227,18 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
       // The last call looks after the thread: an answer that is still under way may bring the lease.
       if (--asks.count === 0) {
         this.#asks.delete(threadId)
-        if (asks.lost) await this.#adopt(threadId).catch((error: unknown) => this.#claimLater(threadId, error))
+        if (asks.lost) await this.#adopt(threadId).catch((error: unknown) => this.#laterClaims.add(threadId, error))
       }
     }
   }
 
-  /** Runs a thread whose lease names this process although it has no host here, and none that is about to claim it again. */
+  /** Runs a thread whose lease names this process although no host here has that lease, and none is about to claim it again. */
   #adopt(threadId: string): Promise<void> {
     return this.#claims.run(threadId, async () => {
       const thread = await this.store.getThread({ threadId })
       if (thread?.status !== 'running' || thread.owner !== this.owner) return
-      if (this.#hosts.has(threadId) || this.#retries.has(threadId)) return
+      // A host of an earlier lease ends by itself.
+      if ((this.hostOf(threadId)?.fence.epoch ?? -1) >= thread.epoch || this.#laterClaims.has(threadId)) return
       const asks = this.#asks.get(threadId)
       if (asks) return void (asks.lost = true)
       this.logger.warn('a thread is run whose lease was granted while the answer of the store was lost', { threadId })
@@ -261,7 +255,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.closing = true
     this.lease.stop()
     this.#sweeper.stop()
-    for (const timer of this.#retries.values()) timer.cancel()
+    this.#laterClaims.stop()
     await Promise.all(this.#services.map((service) => service.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#unfinished]
@@ -320,7 +314,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
         if (this.lease.expired) return this.lease.renew().then(() => runOutsideCalls(() => host.work()))
         return runOutsideCalls(() => host.work(lapses === this.lease.lapses ? begun : undefined))
       })
-      .then(() => this.#failures.delete(threadId), (error: unknown) => this.#onHostFailure(fence, error))
+      .then(() => this.#laterClaims.succeed(threadId), (error: unknown) => this.#onHostFailure(fence, error))
       .then(() => this.#onHostEnd(threadId, entry))
     const entry: HostEntry = { host, done }
     this.#hosts.set(threadId, entry)
@@ -409,40 +403,30 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.releaseLive(threadId)
   }
 
-  #onHostFailure({ excused = false, ...fence }: FormerLease, error: unknown): void {
+  #onHostFailure(fence: FormerLease, error: unknown): void {
     if (this.closing || (isHeedError(error) && !error.retryable && finalCodes.has(error.code)))
-      return void this.#failures.delete(fence.threadId)
+      return this.#laterClaims.succeed(fence.threadId)
     this.lease.fail(error)
     if (!this.lease.failure)
       this.logger.error('the host of a thread failed; the thread is claimed again', { threadId: fence.threadId, error: String(error) })
-    this.#claimLater(fence.threadId, error, { ...fence, excused: excused || isStoreFailure(error) })
+    this.#laterClaims.add(fence.threadId, error, fence)
   }
 
-  /**
-   * Takes a thread again whose host failed (`again`: its lease), or whose lease may be this process's. The delay grows with each failure in
-   * a row.
-   */
-  #claimLater(threadId: string, cause: unknown, again?: FormerLease): void {
-    if (this.closing || this.#retries.has(threadId)) return
-    const before = this.#failures.get(threadId)?.count ?? 0
-    // While the store is known to have failed, nothing is tried.
-    const count = this.lease.failure ? Math.max(1, before) : before + 1
-    this.#failures.set(threadId, { count, last: cause })
-    // Not a background timer: callers may wait for the run.
-    const timer = this.clock.after(Math.min(longestRetryMs, retryMs * 2 ** (count - 1)), () => {
-      this.#retries.delete(threadId)
-      const taken = again ? this.wake(threadId, again) : this.#adopt(threadId)
-      taken.then(
-        () => void (this.#hosts.has(threadId) || this.#failures.delete(threadId)),
-        (failed: unknown) => (again ? this.#onHostFailure(again, failed) : this.#claimLater(threadId, failed)),
-      )
-    })
-    this.#retries.set(threadId, timer)
+  /** Takes a thread again whose host failed (`again`: its lease), or whose lease may be this process's. */
+  async #claimAgain(threadId: string, again: FormerLease | undefined): Promise<void> {
+    try {
+      // A lease that was granted since then, with an answer that was lost, is not the former one.
+      if (!(again && (await this.wake(threadId, again))) && !this.#hosts.has(threadId)) await this.#adopt(threadId)
+      if (!this.#hosts.has(threadId)) this.#laterClaims.succeed(threadId)
+    } catch (error) {
+      if (again) this.#onHostFailure(again, error)
+      else this.#laterClaims.add(threadId, error)
+    }
   }
 
   /** The last failure of a host of the thread in this process. */
   lastFailure(threadId: string): unknown {
-    return this.#failures.get(threadId)?.last
+    return this.#laterClaims.lastFailure(threadId)
   }
 
   hostOf(threadId: string): ThreadHost | undefined {
@@ -492,9 +476,4 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   liveOf(threadId: string): LiveThread | undefined {
     return this.#liveThreads.get(threadId)?.live
   }
-}
-
-/** The run was stopped by its storage: its next attempt may succeed as it is. */
-function isStoreFailure(error: unknown): boolean {
-  return isHeedError(error) && (error.code.startsWith('store_') || (error.code === 'fenced' && error.retryable))
 }

@@ -1,5 +1,6 @@
 import type { Timer } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { FormerLease } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** Repeats the sweep for threads that need a runner, until its runtime closes. */
@@ -37,6 +38,71 @@ export class Sweeper {
   stop(): void {
     this.#timer?.cancel()
   }
+}
+
+/** The delay before a thread is claimed again after its host failed. It doubles with each failure in a row, up to the longest. */
+const retryMs = 1_000
+const longestRetryMs = 60_000
+
+/** The threads that are claimed again later, since their host or their claim failed. */
+export class LaterClaims {
+  readonly #runtime: ThreadRuntime
+  readonly #claim: (threadId: string, again: FormerLease | undefined) => Promise<void>
+  readonly #waiting = new Map<string, { timer: Timer; again: FormerLease | undefined }>()
+  /** Until a host ends without a failure. */
+  readonly #failures = new Map<string, { count: number; last: unknown }>()
+
+  /** `claim` must not reject. */
+  constructor(runtime: ThreadRuntime, claim: (threadId: string, again: FormerLease | undefined) => Promise<void>) {
+    this.#runtime = runtime
+    this.#claim = claim
+  }
+
+  has(threadId: string): boolean {
+    return this.#waiting.has(threadId)
+  }
+
+  lastFailure(threadId: string): unknown {
+    return this.#failures.get(threadId)?.last
+  }
+
+  /** `lease`: that of the host that failed. Without it, the thread's lease may be this process's. */
+  add(threadId: string, cause: unknown, lease?: FormerLease): void {
+    const { clock, closing, lease: processLease } = this.#runtime
+    if (closing) return
+    const again = lease && { ...lease, excused: lease.excused === true || isStoreFailure(cause) }
+    const before = this.#failures.get(threadId)?.count ?? 0
+    const waiting = this.#waiting.get(threadId)
+    // While the store is known to have failed, nothing is tried.
+    const count = waiting || processLease.failure ? Math.max(1, before) : before + 1
+    this.#failures.set(threadId, { count, last: cause })
+    if (waiting) {
+      // A later host of the thread failed, which a sweep had started: the store gives only its newest lease again.
+      if (again && again.epoch >= (waiting.again?.epoch ?? 0)) waiting.again = again
+      return
+    }
+    // Not a background timer: callers may wait for the run.
+    const timer = clock.after(Math.min(longestRetryMs, retryMs * 2 ** (count - 1)), () => {
+      this.#waiting.delete(threadId)
+      void this.#claim(threadId, entry.again)
+    })
+    const entry = { timer, again }
+    this.#waiting.set(threadId, entry)
+  }
+
+  /** Later failures are the first ones of a row. */
+  succeed(threadId: string): void {
+    this.#failures.delete(threadId)
+  }
+
+  stop(): void {
+    for (const { timer } of this.#waiting.values()) timer.cancel()
+  }
+}
+
+/** The run was stopped by its storage: its next attempt may succeed as it is. */
+function isStoreFailure(error: unknown): boolean {
+  return isHeedError(error) && (error.code.startsWith('store_') || (error.code === 'fenced' && error.retryable))
 }
 
 /** Whether the store was closed: every further call of it fails. */

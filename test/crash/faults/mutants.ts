@@ -15,6 +15,18 @@ export const mutants: Kind['mutants'] = {
     finds: ['oneTaker'],
     run: part({ slots: 1, store: ['heartbeats fail', 'heartbeats fail'], process: [] }),
   },
+  'claims a thread again with the lease of an earlier host': {
+    fault: {
+      file: 'thread/runtime/runtime.ts',
+      changes: [
+        ['this.#laterClaims.add(fence.threadId, error, fence)', 'if (!this.#laterClaims.has(fence.threadId)) this.#laterClaims.add(fence.threadId, error, fence)'],
+        ['if (!(again && (await this.wake(threadId, again))) && !this.#hosts.has(threadId)) await', 'if (again) await this.wake(threadId, again)\n      else await'],
+      ],
+    },
+    slow: true,
+    finds: ['heals', 'nothingStuck'],
+    run: part({ slots: 2, store: ['heartbeats fail', 'heartbeats fail', 'heartbeats fail'], process: ['kill', 'kill'] }),
+  },
   'drops results after a lapse without asking the store': {
     fault: { file: 'thread/runtime/process-lease.ts', changes: [['if (held[index]) host.confirmLease()', 'if (!host) host.confirmLease()']] },
     finds: ['noResultLost', 'heals', 'nothingStuck'],
@@ -47,14 +59,14 @@ export const mutants: Kind['mutants'] = {
   },
   'counts failures of the store as attempts, once a second': {
     fault: {
-      file: 'thread/runtime/runtime.ts',
-      changes: [['excused: excused || isStoreFailure(error)', 'excused'], ['retryMs * 2 ** (count - 1)', 'retryMs']],
+      file: 'thread/runtime/sweeper.ts',
+      changes: [['lease.excused === true || isStoreFailure(cause)', 'lease.excused === true'], ['retryMs * 2 ** (count - 1)', 'retryMs']],
     },
     finds: ['noneParked'],
     run: part({ slots: 1, store: ['commits fail', 'commits fail'], process: [] }),
   },
   'calls the model once a second while the store fails': {
-    fault: { file: 'thread/runtime/runtime.ts', changes: [['retryMs * 2 ** (count - 1)', 'retryMs']] },
+    fault: { file: 'thread/runtime/sweeper.ts', changes: [['retryMs * 2 ** (count - 1)', 'retryMs']] },
     finds: ['noStorm'],
     run: part({ slots: 1, store: ['commits fail', 'commits fail'], process: [] }),
   },

@@ -36,6 +36,7 @@ export default defineConfig({
     // Child processes of the tests load the sources: without the cache each one strips the types of some 500 files first.
     env: { TMPDIR: folder, NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/heed-tests') },
     globalSetup: 'test/global-setup.ts',
+    setupFiles: 'test/setup.ts',
     projects: [
       {
         extends: true,

@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -11,7 +13,7 @@ export class ServerProcess {
   readonly #file: string
   readonly #origin: string | undefined
   #child: ChildProcess | undefined
-  #port = '0'
+  #port: Promise<string> | undefined
   /** When its clock showed the time of the system. The same in each process, so that leases are in one time. */
   readonly #clockStart = Date.now()
 
@@ -21,14 +23,12 @@ export class ServerProcess {
   }
 
   async start({ hangs = false, heapMb }: { hangs?: boolean | string; heapMb?: number } = {}): Promise<string> {
-    const words = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
+    const port = await (this.#port ??= ownPort())
+    const words = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), join(import.meta.dirname, 'server-process.ts'), this.#file, port, ...(this.#origin === undefined ? [] : [this.#origin])]
     const env = { ...process.env, HEED_TEST_HANGS: hangs === true ? 'Once upon a time' : hangs || '', HEED_TEST_CLOCK_START: String(this.#clockStart) }
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env })
     this.#child = child
-    for await (const url of createInterface({ input: child.stdout })) {
-      this.#port = new URL(url).port
-      return url
-    }
+    for await (const url of createInterface({ input: child.stdout })) return url
     throw new Error('the server ended before it listened')
   }
 
@@ -39,5 +39,21 @@ export class ServerProcess {
     const gone = once(child, 'exit')
     child.kill(signal)
     return gone
+  }
+}
+
+/** A free port below those that the system gives to servers and clients, one of which may be in another test while this server is down. */
+async function ownPort(): Promise<string> {
+  for (;;) {
+    const port = randomInt(16_384, 32_768)
+    const probe = createServer().listen(port, '127.0.0.1')
+    try {
+      await once(probe, 'listening')
+    } catch {
+      continue
+    }
+    probe.close()
+    await once(probe, 'close')
+    return String(port)
   }
 }

@@ -16,6 +16,7 @@ const send = (id: string): Note => ({ note: 'send', thread, id, kind: 'message' 
 const stored = (id: string): Note => ({ note: 'stored', thread, id })
 const outcome = (id: string, more: object = {}): Note => ({ note: 'outcome', thread, id, action: 'woke', runId: 'r', step: 0, ...more })
 const asked = (...prompt: string[]): Note => ({ note: 'asked', thread, prompt, marks: ['a', 'b'] })
+const leftAtClose: Note = { note: 'trouble', what: `runs or titles did not end when they were aborted; the process closes without them {"threadIds":["${thread}"]}` }
 const written = (epoch: number, began: number): Note => ({ note: 'written', thread, epoch, what: 'commit', began, rows: [] })
 const said = (cursor: string, type = 'text-delta', more: object = {}): Note => ({ note: 'said', thread, cursor, type, ...more })
 const seen = (cursor: string, type = 'text-delta', more: object = {}): Note => ({ note: 'seen', watcher: '0/t0', thread, cursor, type, ...more })
@@ -90,6 +91,7 @@ describe('the checker', () => {
     ['a send that was refused and is stored', ['trueRefusals'], evidence({ notes: [send('b'), { note: 'stopping' }, { note: 'refused', thread, id: 'b', why: 'closed' }], thread: { mail: [mail('a', 1), mail('b', 2)], rows: [row('a', 1), row('b', 2), spoken(3)] } })],
     ['a complaint that nothing explains', ['noTrouble'], evidence({ notes: [{ note: 'trouble', what: 'a run could not be aborted {}' }] })],
     ['a lease that a failure of the store left unconfirmed', ['noTrouble'], evidence({ notes: [{ note: 'trouble', what: 'the host of a thread failed; the thread is claimed again {"error":"HeedError: The lease of thread t is not confirmed: The database is gone."}' }] })],
+    ['a run that a process left that closed, although the store had answered', ['noTrouble'], evidence({ notes: [written(1, 0), leftAtClose] })],
     ['a call without a result', ['callsSettled'], evidence({ thread: { rows: worked() } })],
     ['a call with two results', ['callsSettled'], evidence({ effects: [effect('begun'), effect('done')], thread: { rows: worked(call('result', { done: 'c' }), call('result', { done: 'c' })) } })],
     ['a step that is in history twice', ['callsSettled'], evidence({ effects: [effect('begun'), effect('done')], thread: { rows: [...worked(call('result', { done: 'c' })), spoken(10, { calls: [call('call')] })] } })],
@@ -131,6 +133,7 @@ describe('the checker', () => {
   })
 
   it.each<[string, Evidence]>([
+    ['a run that a process left that closed before the store answered', evidence({ notes: [leftAtClose, written(1, 0)] })],
     ['an idempotent tool that ran twice', evidence({ effects: [effect('begun', { idempotent: true }), effect('begun', { idempotent: true, by: '1.0' }), effect('done', { by: '1.0' })], thread: { rows: worked(call('result', { done: 'c' })) } })],
     ['a tool that was interrupted', evidence({ effects: [effect('begun')], thread: { rows: worked(call('output-error', { error: 'order was interrupted: …' })) } })],
     ['a call that was decided', evidence({ effects: [effect('begun', { record: { ...record, started: false, decided: true } }), effect('done')], thread: { rows: worked(call('result', { done: 'c' })) } })],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { orderedJSON } from '../../../src/base/json.ts'
 import { checks as general } from '../checks/index.ts'
 import { groupBy, notes, type Violation } from '../checks/evidence.ts'
+import { leftByClose } from '../checks/outcomes.ts'
 import type { Effect } from '../effects.ts'
 import type { Click, Shown, Told } from './notes.ts'
 import type { DecisionEvidence, StoredCall, StoredOutcome } from './truth.ts'
@@ -231,31 +232,7 @@ export const ownThreads: DecisionCheck = (evidence) => {
 /** What a process may complain about: decisions that wait for the end of their run when it is closed, and answers that were lost. */
 const expected = /a request failed .*"code":"closed"|a thread is run whose lease was granted while the answer of the store was lost/
 
-const leftRuns = /^runs or titles did not end when they were aborted; the process closes without them (.*)$/
-
-/**
- * The runs that `close()` left at its deadline while the store had not answered a commit of theirs, as process and thread. The deadline of
- * five seconds is a fraction of one by the fast clock, which a write of a loaded machine may exceed: then the call of that commit does not
- * begin, and it can't be withdrawn any more that it begins. A run that is left although the store had answered is a broken promise.
- */
-function leftByClose(evidence: DecisionEvidence): Set<string> {
-  const writes = notes(evidence, 'written')
-  return new Set(notes(evidence, 'trouble').flatMap(({ by, what, at }) => {
-    const { threadIds } = JSON.parse(leftRuns.exec(what)?.[1] ?? '{"threadIds":[]}') as { threadIds: string[] }
-    const waits = (id: string) => writes.some((write) => write.by === by && write.thread === id && write.began < at && at < write.at)
-    return threadIds.length > 0 && threadIds.every(waits) ? threadIds.map((id) => `${by} ${id}`) : []
-  }))
-}
-
-const noTrouble: DecisionCheck = (evidence) => {
-  const left = leftByClose(evidence)
-  const excused = (what: string) => {
-    const [, by, said] = /^(\S+) says: (.*)$/s.exec(what) ?? []
-    const threads = leftRuns.exec(said ?? '')?.[1]
-    return expected.test(what) || (threads !== undefined && (JSON.parse(threads) as { threadIds: string[] }).threadIds.some((id) => left.has(`${by} ${id}`)))
-  }
-  return general.noTrouble?.(evidence).filter(({ what }) => !excused(what)) ?? []
-}
+const noTrouble: DecisionCheck = (evidence) => general.noTrouble?.(evidence).filter(({ what }) => !expected.test(what)) ?? []
 
 const { soundFile, nothingLost, nothingStuck, shownOnce, noEffectTwice, effectsKnown, oneWriter, oneHolder, samePrompts } = general
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { linkNeighbours, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
+import { linkNeighbors, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
 import { isQuestion, withContext } from '../../src/recall/text/passages.ts'
 import { extractTerms } from '../../src/recall/text/terms.ts'
 
@@ -45,7 +45,7 @@ function conversationOf({ id, sessions, qa }: Stored): Conversation {
   const numbers = new Map(turns.map((turn, at) => [turn.id, at]))
   return {
     id,
-    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbours(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
+    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbors(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
     texts: turns.map(({ own, pair }) => ({ own, pair })),
     questions: qa.filter(({ category, evidence }) => category <= 4 && evidence.length > 0).map(({ question, category, evidence }) => ({
       text: question,

@@ -51,7 +51,7 @@ const questions = conversations.reduce((sum, { questions: { length } }) => sum +
 const text = `# What recall finds
 
 Of ${questions} questions about ${conversations.length} conversations: the share of the turns that answer them among the ten best, on average. "Plain" compares
-the message alone; "words", "vectors" and "fused" also count the message before it, its neighbours and its thread. Made by \`npm run bench:recall\`.
+the message alone; "words", "vectors" and "fused" also count the message before it, its neighbors and its thread. Made by \`npm run bench:recall\`.
 
 ${table}
 `

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { localEmbedder } from '../../src/embed/index.ts'
 import { textEmbedder } from '../../src/memory/semantic/setting.ts'
 import type { MetadataFilter } from '../../src/recall/filter/filter.ts'
-import { quantise } from '../../src/recall/rank/quantised-vectors.ts'
+import { quantize } from '../../src/recall/rank/quantized-vectors.ts'
 import type { TextEmbedder } from '../../src/recall/embedder.ts'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import { watchStalls } from '../harness/stalls.mjs'
@@ -153,7 +153,7 @@ const { user, system } = process.cpuUsage(cpu)
 say('saving and indexing a message', `${((performance.now() - since) / count).toFixed(3)} ms, of which ${(saved / count).toFixed(3)} ms until all were saved; CPU ${((user + system) / 1_000 / count).toFixed(3)} ms`, 'at most 5.4 ms')
 await between((index) => {
   const put = index.prepare('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (1, ?, ?, ?, ?)')
-  const vector = () => quantise(Float32Array.from({ length: dimension }, () => chance() - 0.5))
+  const vector = () => quantize(Float32Array.from({ length: dimension }, () => chance() - 0.5))
   for (const { key, resource } of index.prepare('SELECT key, resource FROM passages').all()) put.run(Number(resource), Number(key), vector(), vector())
 })
 const alone = await both(`${count} messages of one resource`)

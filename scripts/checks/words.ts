@@ -15,6 +15,7 @@ const refused: ReadonlyArray<{ phrase: RegExp; instead: string }> = [
   { phrase: /\bfor good\b/i, instead: 'permanently, or until what changes it' },
   { phrase: /\bof nothing\b/i, instead: 'empty' },
   { phrase: /\bthat there (?:is|are) not\b/i, instead: 'unknown, missing' },
+  { phrase: /\w*(?:(?:normal|recogn|quant|summar|serial|organ)is(?:e|ing|ation)|behaviour|neighbour|honour|favour|colour)\w*/i, instead: 'American spelling, as the public names have it' },
 ]
 
 /** Papers of the project, besides the pages of docs/. */

@@ -172,9 +172,9 @@ void new Agent({ id: 'tenants', memory: ({ requestContext }) => new Memory({ las
 
 // @ts-expect-error where it goes
 void agent.sendMessage('Hi')
-// @ts-expect-error no such behaviour while active
+// @ts-expect-error no such behavior while active
 void agent.sendMessage('Hi', { ...target, ifActive: { behavior: 'wake' } })
-// @ts-expect-error no such behaviour while idle
+// @ts-expect-error no such behavior while idle
 void agent.sendMessage('Hi', { ...target, ifIdle: { behavior: 'deliver' } })
 // @ts-expect-error a typo
 void agent.sendMessage('Hi', { ...target, ifIdle: { behaviour: 'persist' } })

@@ -6,7 +6,7 @@ import type { MessageRow } from '../message/row.ts'
 import { modelMessagesOf } from '../prompt/from-rows.ts'
 import { closeOpenCalls } from '../prompt/open-calls.ts'
 import { RESERVED_TAGS, needsGuard } from '../signals/tags.ts'
-import { messageInputToSignal } from '../signals/normalise.ts'
+import { messageInputToSignal } from '../signals/normalize.ts'
 import { modelSignalOf, signalToRow } from '../signals/conversions.ts'
 import type { Askable } from './askable.ts'
 

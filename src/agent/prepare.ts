@@ -97,7 +97,7 @@ async function resolveSetup(
   const recalled = await recallSources(config, options, [input, output], request, {
     runtime: site.threads,
     environment,
-    guarded: pipeline.readsInput,
+    hasInputProcessors: pipeline.readsInput,
   })
   const setup: PreparedRun = {
     id: request.runId,

@@ -4,7 +4,7 @@ import type { NotificationTarget } from '../inbox/options.ts'
 import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { NotificationResult } from '../inbox/settlement.ts'
 import { createdSignal } from '../signals/conversions.ts'
-import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
+import { messageInputToSignal, normalizeSignal, type NormalizeContext } from '../signals/normalize.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
 import type { WokenRunOptions } from '../run/options.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
@@ -19,12 +19,12 @@ type Origin = Pick<RunEnvironment, 'clock' | 'newId'>
 
 /** The input of a send as a signal. Throws when it is invalid. */
 export function toSignal(origin: Origin, reservedTags: readonly string[], input: SignalInput): Signal {
-  return requireContents(normaliseSignal(input, normaliseContext(origin, reservedTags, input?.id)))
+  return requireContents(normalizeSignal(input, normalizeContext(origin, reservedTags, input?.id)))
 }
 
 /** A user's message as a signal. */
 export function messageToSignal(origin: Origin, reservedTags: readonly string[], message: MessageInput): Signal {
-  return requireContents(messageInputToSignal(message, normaliseContext(origin, reservedTags, idOf(message))))
+  return requireContents(messageInputToSignal(message, normalizeContext(origin, reservedTags, idOf(message))))
 }
 
 /** Whether the caller chose its id. */
@@ -48,7 +48,7 @@ function isEmpty(contents: StoredContents): boolean {
   return contents.every((part) => part.type === 'text' && part.text.trim() === '' && part.providerOptions === undefined)
 }
 
-function normaliseContext({ clock, newId }: Origin, reservedTags: readonly string[], id: string | undefined): NormaliseContext {
+function normalizeContext({ clock, newId }: Origin, reservedTags: readonly string[], id: string | undefined): NormalizeContext {
   return { id: id ?? newId(), now: clock.now(), reservedTags }
 }
 

@@ -6,7 +6,7 @@ let last = 0
 let sequence = 0
 
 /**
- * A new id: a UUID of version 7. Consecutive ids are neighbours in an index, so that a store writes few pages for many of them. Nothing
+ * A new id: a UUID of version 7. Consecutive ids are neighbors in an index, so that a store writes few pages for many of them. Nothing
  * may be ordered by them.
  */
 export function newId(): string {

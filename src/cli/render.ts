@@ -117,7 +117,7 @@ function contentsOf(signal: unknown): string {
 
 type Paint = (text: string) => string
 
-/** Colours by their meaning. Node leaves them out without a terminal, and if NO_COLOR is set. */
+/** Colors by their meaning. Node leaves them out without a terminal, and if NO_COLOR is set. */
 export const style = {
   title: (text) => styleText('bold', text),
   you: (text) => styleText('cyan', text),

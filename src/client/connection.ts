@@ -123,7 +123,7 @@ export class Connection {
     const { idempotent, repeatable, signal } = options
     const method = methodOf(options)
     const key: Record<string, string> = idempotent ? { 'idempotency-key': randomKey() } : {}
-    // A call with an effect is only repeated if the server recognises it by its key, or if the repetition has no further effect.
+    // A call with an effect is only repeated if the server recognizes it by its key, or if the repetition has no further effect.
     const retries = idempotent || repeatable || method === 'GET' || method === 'DELETE' ? (this.#options.retries ?? 3) : 0
     for (let attempt = 0; ; attempt++) {
       try {

@@ -1,5 +1,5 @@
 import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
-import type { ThreadDependents } from '../store/contract/thread.ts'
+import type { ThreadDependents } from '../store/contract/thread-row.ts'
 import { findRetention, prunePolicy } from '../store/retention.ts'
 import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'

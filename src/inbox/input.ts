@@ -1,6 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import { isName, type JSONValue } from '../base/json.ts'
-import { normaliseAttributes } from '../signals/normalise.ts'
+import { normalizeAttributes } from '../signals/normalize.ts'
 import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
 import { copyJSON, copyJSONObject } from '../signals/input-fields.ts'
 import type { SignalAttributes } from '../signals/signal.ts'
@@ -60,7 +60,7 @@ function checkNotification(input: NotificationInput): CheckedNotification {
     throw invalidNotification('priority', `must be one of ${priorities.join(', ')}`)
   if (attributes !== undefined && (typeof attributes !== 'object' || attributes === null))
     throw invalidNotification('attributes', 'must be an object')
-  const given = attributes ? normaliseAttributes(attributes) : undefined
+  const given = attributes ? normalizeAttributes(attributes) : undefined
   return {
     ...(id === undefined ? {} : { id: name(id, 'id', maxNotificationId) }),
     source: name(input.source, 'source', maxName),

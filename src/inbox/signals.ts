@@ -1,4 +1,4 @@
-import { normaliseSignal, reservedIdPrefixes } from '../signals/normalise.ts'
+import { normalizeSignal, reservedIdPrefixes } from '../signals/normalize.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
 
@@ -17,7 +17,7 @@ export function summarySignalId({ id }: Pick<SummaryBatch, 'id'>, round = 0): st
   return round === 0 ? reservedIdPrefixes.summary + id : `${reservedIdPrefixes.summary}${id}:${round}`
 }
 
-/** The batch that a signal summarises; undefined for other signals. */
+/** The batch that a signal summarizes; undefined for other signals. */
 export function batchIdOf(signalId: string): string | undefined {
   return signalId.startsWith(reservedIdPrefixes.summary) ? signalId.slice(reservedIdPrefixes.summary.length).split(':', 1)[0] : undefined
 }
@@ -26,7 +26,7 @@ export function batchIdOf(signalId: string): string | undefined {
 export function fullSignal(record: NotificationRecord, now: number): Signal {
   const { source, kind, priority } = record
   const reserved = { source, type: kind, priority, status: 'delivered' }
-  return normaliseSignal(
+  return normalizeSignal(
     {
       type: 'notification',
       contents: record.summary,
@@ -41,7 +41,7 @@ export function fullSignal(record: NotificationRecord, now: number): Signal {
 export function summarySignal(batch: SummaryBatch, now: number, round = 0): Signal {
   const pending = pendingIn(batch)
   const id = summarySignalId(batch, round)
-  return normaliseSignal(
+  return normalizeSignal(
     {
       type: 'notification',
       tagName: 'notification-summary',

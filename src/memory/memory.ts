@@ -9,7 +9,7 @@ import type { EmbedderInput } from '../run/model/model-router.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkStorage, threadDependentsOf, threadStoreOf, type Storage } from '../store/contract/storage.ts'
-import type { ThreadDependents } from '../store/contract/thread.ts'
+import type { ThreadDependents } from '../store/contract/thread-row.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { defaultStorage } from '../store/default.ts'
 import { checkReindex, parseScope } from './arguments.ts'
@@ -95,7 +95,7 @@ export class Memory {
     return this.#embedder
   }
 
-  /** @internal Rejects what the store of its threads cannot honour. */
+  /** @internal Rejects what the store of its threads cannot honor. */
   checkStore(store: ThreadStore): void {
     checkVectorPlace(this.#vector, store)
   }
@@ -166,7 +166,7 @@ export class Memory {
   // Messages
 
   /**
-   * The newest messages in chronological order; by page, by date, or by id with neighbours; all of them with `perPage: false`. With
+   * The newest messages in chronological order; by page, by date, or by id with neighbors; all of them with `perPage: false`. With
    * `vectorSearchString`, those that fit it best. A thread that does not exist has none.
    */
   async recall(args: RecallArgs): Promise<RecalledMessages> {

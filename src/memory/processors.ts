@@ -101,7 +101,7 @@ export class WorkingMemory implements Processor<'working-memory'> {
 
 type Lists = ReadonlyArray<readonly Processor[] | undefined>
 
-/** A memory processor in one of the lists. It is recognised by its id: its class may come from another copy of this package. */
+/** A memory processor in one of the lists. It is recognized by its id: its class may come from another copy of this package. */
 function findProcessor(lists: Lists, id: string): Processor | undefined {
   let found: Processor | undefined
   for (const list of lists) {

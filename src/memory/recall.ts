@@ -27,9 +27,9 @@ export interface RecallArgs {
   cursor?: string
   /** The end that page 0 begins at, and the order of a page. Without it: the newest page, in chronological order. */
   orderBy?: { field?: 'createdAt'; direction?: 'ASC' | 'DESC' }
-  /** With `vectorSearchString`: both the messages that are found and their neighbours are within the range. */
+  /** With `vectorSearchString`: both the messages that are found and their neighbors are within the range. */
   filter?: { dateRange?: { start?: Date; end?: Date; startExclusive?: boolean; endExclusive?: boolean } }
-  /** Adds these messages and their neighbours. Without `page`, `perPage`, `cursor` and `filter`, returns only them. */
+  /** Adds these messages and their neighbors. Without `page`, `perPage`, `cursor` and `filter`, returns only them. */
   include?: readonly IncludedMessage[]
   /**
    * Returns only the `perPage` messages that fit this text best: of all threads of the resource, or of one thread with the scope `thread`.

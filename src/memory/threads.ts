@@ -1,7 +1,7 @@
 import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
-import type { ThreadDependents } from '../store/contract/thread.ts'
+import type { ThreadDependents } from '../store/contract/thread-row.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { checkOrder, checkPage, copyMetadata, decodeCursor, encodeCursor, parseScope } from './arguments.ts'
 import { checkTitle } from './titles.ts'

@@ -12,7 +12,7 @@ function originalOf<T extends object>(copy: T): T {
   return (originals.get(copy) as T | undefined) ?? copy
 }
 
-/** A copy of a message for a processor, which may change it. Its files are still recognised as those of the message. */
+/** A copy of a message for a processor, which may change it. Its files are still recognized as those of the message. */
 export function copyMessage(message: Message): Message {
   return { ...message, content: copyContent(message.content) }
 }

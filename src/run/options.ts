@@ -59,7 +59,7 @@ export interface SemanticRecallOptions {
   enabled?: boolean
   /** How many messages recall returns at most. Defaults to 6. */
   topK?: number
-  /** How many neighbouring messages are added to each. Defaults to 1. */
+  /** How many neighboring messages are added to each. Defaults to 1. */
   messageRange?: number | { before: number; after: number }
   /**
    * Search all threads of the resource, or the thread alone. Defaults to `resource`: what a user wrote in one thread can be recalled in all

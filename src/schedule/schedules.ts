@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isName, orderedJSON } from '../base/json.ts'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { claimMs, Dispatcher, type DispatchSettings } from './dispatcher.ts'
-import { reservedIdPrefixes } from '../signals/normalise.ts'
+import { reservedIdPrefixes } from '../signals/normalize.ts'
 import type { Signal } from '../signals/signal.ts'
 import type {
   NewSchedule,

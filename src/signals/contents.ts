@@ -8,7 +8,7 @@ import type { StoredContents, StoredFilePart, StoredPart } from './signal.ts'
 export const MAX_SIGNAL_BYTES = 10 * 1024 * 1024
 
 /** Contents as they are stored. Rejects everything but a text and text, file and image parts. */
-export function normaliseContents(contents: unknown, maxBytes: number): StoredContents {
+export function normalizeContents(contents: unknown, maxBytes: number): StoredContents {
   if (typeof contents === 'string') {
     checkSize('contents', textBytes(contents, maxBytes), maxBytes)
     return contents
@@ -21,7 +21,7 @@ export function normaliseContents(contents: unknown, maxBytes: number): StoredCo
   for (const [index, part] of contents.entries()) {
     bytes += partBytes(part, maxBytes)
     checkSize('contents', bytes, maxBytes)
-    parts.push(normalisePart(part, `contents[${index}]`))
+    parts.push(normalizePart(part, `contents[${index}]`))
   }
   return canonicalContents(parts)
 }
@@ -72,16 +72,16 @@ function partBytes(part: unknown, maxBytes: number): number {
   return fileDataLength(part.type === 'image' ? part.image : part.data)
 }
 
-function normalisePart(part: unknown, field: string): StoredPart {
+function normalizePart(part: unknown, field: string): StoredPart {
   if (!isPlainObject(part)) throw invalidSignal(field, `must be a part such as { type: 'text', text }, not ${describeValue(part)}.`)
   switch (part.type) {
     case 'text':
       if (typeof part.text !== 'string') throw invalidSignal(`${field}.text`, `must be a string, not ${describeValue(part.text)}.`)
       return { type: 'text', text: part.text, ...providerOptionsOf(part, field) }
     case 'file':
-      return filePart(part, normaliseFileData(part.data, `${field}.data`), field)
+      return filePart(part, normalizeFileData(part.data, `${field}.data`), field)
     case 'image': {
-      const data = normaliseFileData(part.image, `${field}.image`)
+      const data = normalizeFileData(part.image, `${field}.image`)
       return filePart({ ...part, mediaType: part.mediaType ?? imageMediaType(data) }, data, field)
     }
     default:
@@ -106,7 +106,7 @@ function providerOptionsOf(part: Record<string, unknown>, field: string): Pick<S
 }
 
 /** The data of a file as text: a URL or base64. Rejects data that no provider can read, so that the send fails and not the run. */
-function normaliseFileData(data: unknown, field: string): string {
+function normalizeFileData(data: unknown, field: string): string {
   const source = untag(data)
   if (typeof source === 'string') return checkFileText(source, field)
   const bytes = asBytes(source)
@@ -114,7 +114,7 @@ function normaliseFileData(data: unknown, field: string): string {
   throw invalidSignal(field, `must be base64, bytes or a URL, not ${describeValue(source)}.`)
 }
 
-/** The length of the result of `normaliseFileData`, without encoding the data. */
+/** The length of the result of `normalizeFileData`, without encoding the data. */
 function fileDataLength(data: unknown): number {
   const source = untag(data)
   if (typeof source === 'string') return source.length

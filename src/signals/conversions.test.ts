@@ -3,13 +3,13 @@ import type { DataChunk } from '../message/chunk.ts'
 import { isHeedError } from '../base/errors.ts'
 import type { Message, MessageContent, MessageRole } from '../message/message.ts'
 import { createdSignal, isUserAuthored, rowToSignal, signalToDataChunk, signalToRow } from './conversions.ts'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normalizeSignal } from './normalize.ts'
 import { renderSignal } from './render.ts'
 
 const context = { id: 's1', now: Date.parse('2026-03-01T10:00:00.000Z') }
 const providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 const full = {
-  ...normaliseSignal(
+  ...normalizeSignal(
     {
       type: 'notification',
       tagName: 'build',
@@ -195,6 +195,6 @@ describe('the signal of a receipt', () => {
     expect(structuredClone(created)).toMatchObject({ id: 's1', contents: full.contents })
     expect(Object.keys(created)).not.toContain('toDBMessage')
     const { acceptedAt: _, ...again } = full
-    expect(normaliseSignal(created, context)).toStrictEqual(again)
+    expect(normalizeSignal(created, context)).toStrictEqual(again)
   })
 })

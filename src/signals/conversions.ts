@@ -30,7 +30,7 @@ export function signalToMessage(signal: Signal, owner: { threadId?: string; reso
   return message
 }
 
-/** The row of a signal. It has the id of the signal, so that a repeated insert is recognised. */
+/** The row of a signal. It has the id of the signal, so that a repeated insert is recognized. */
 export function signalToRow(signal: Signal, owner: { threadId?: string; resourceId?: string; messageId?: string }): MessageRow {
   const message = signalToMessage(signal, owner)
   return Object.assign(message, { messageId: owner.messageId ?? signal.id })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JSONValue } from '../base/json.ts'
 import { needsGuard, RESERVED_TAGS } from './tags.ts'
-import { normaliseSignal } from './normalise.ts'
+import { normalizeSignal } from './normalize.ts'
 import { renderSignal } from './render.ts'
 import { rowToSignal, signalToRow } from './conversions.ts'
 import type { Signal, SignalInput } from './signal.ts'
@@ -41,7 +41,7 @@ const signal: fc.Arbitrary<Signal> = fc
     metadata: fc.option(fc.dictionary(fc.string(), json, { maxKeys: 3 }), { nil: undefined }),
     providerOptions: options,
   } satisfies { [Field in keyof SignalInput]: fc.Arbitrary<SignalInput[Field]> })
-  .map(input => normaliseSignal(input, { id: 's1', now: 1_770_000_000_000 }))
+  .map(input => normalizeSignal(input, { id: 's1', now: 1_770_000_000_000 }))
 
 interface Element { tag: string; attributes: Array<[string, string]>; text: string }
 
@@ -154,7 +154,7 @@ describe('rendering', () => {
   it('[P2.3] leaves every other plain text as it is, byte for byte', () => {
     fc.assert(
       fc.property(text.filter(value => value !== '' && !namesReserved(value)), value => {
-        const plain = normaliseSignal({ type: 'user', contents: value }, { id: 's1', now: 0 })
+        const plain = normalizeSignal({ type: 'user', contents: value }, { id: 's1', now: 0 })
         expect(renderSignal(plain).content).toStrictEqual([{ type: 'text', text: value }])
       }),
       { numRuns: 500 },
@@ -215,7 +215,7 @@ describe('storing', () => {
   it('sends an accepted signal through validation unchanged', () => {
     fc.assert(
       fc.property(signal, value => {
-        expect(normaliseSignal(value, { id: 'other', now: new Date(value.createdAt) })).toStrictEqual(value)
+        expect(normalizeSignal(value, { id: 'other', now: new Date(value.createdAt) })).toStrictEqual(value)
       }),
     )
   })

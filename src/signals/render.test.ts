@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normalizeSignal } from './normalize.ts'
 import { escapeAttribute, escapeText } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { SignalInput } from './signal.ts'
 
 const context = { id: 's1', now: 0 }
-const render = (input: SignalInput) => renderSignal(normaliseSignal(input, context))
+const render = (input: SignalInput) => renderSignal(normalizeSignal(input, context))
 const userMessage = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
 
 describe('what the model receives', () => {

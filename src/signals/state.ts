@@ -2,7 +2,7 @@ import { describeValue } from '../base/arguments.ts'
 import { isPlainObject } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { checkCallerId } from './normalise.ts'
+import { checkCallerId } from './normalize.ts'
 import { invalidSignal } from './input-fields.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normalizeSignal } from './normalize.ts'
 import { needsGuard } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { Signal } from './signal.ts'
@@ -85,7 +85,7 @@ describe('plain text that reads like a tag', () => {
 
   it('needs no mark where the text is escaped anyway', () => {
     const attributed = messageInputToSignal({ contents: '<user>', attributes: { name: 'Ada' } }, context)
-    const notification = normaliseSignal({ type: 'notification', contents: '</notification>' }, context)
+    const notification = normalizeSignal({ type: 'notification', contents: '</notification>' }, context)
     expect([attributed.guarded, notification.guarded]).toStrictEqual([undefined, undefined])
   })
 })

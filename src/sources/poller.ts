@@ -78,12 +78,12 @@ export class Poller {
     if (subscriptions.length === 0) return
     const store = await this.#options.store()
     const began = clock.now()
-    const turn = await store.claimPoll({ sourceId, holder: this.#holder, now: began, until: began + claimMs })
-    if (!turn) return
+    const claim = await store.claimPoll({ sourceId, holder: this.#holder, now: began, until: began + claimMs })
+    if (!claim) return
     const release = this.#renewClaim(store, controller, began)
     let cursor: JSONValue | undefined
     try {
-      cursor = await this.#deliverEvents(subscriptions, turn, controller.signal)
+      cursor = await this.#deliverEvents(subscriptions, claim, controller.signal)
     } finally {
       release()
       // Timers may fire slightly early.
@@ -122,8 +122,8 @@ export class Poller {
       const now = clock.now()
       if (now - began >= maxMs) return controller.abort(new HeedError('aborted', `The poll took longer than ${maxMs / 60_000} minutes.`))
       try {
-        const turn = await store.claimPoll({ sourceId, holder: this.#holder, now, until: now + claimMs })
-        if (!turn) controller.abort(new HeedError('fenced', 'Another process polls the source now.'))
+        const claim = await store.claimPoll({ sourceId, holder: this.#holder, now, until: now + claimMs })
+        if (!claim) controller.abort(new HeedError('fenced', 'Another process polls the source now.'))
       } catch (error) {
         logger.warn('the claim of a source could not be renewed', { source: sourceId, error: describe(error) })
       }

@@ -54,7 +54,7 @@ export class WebhookSignals extends SignalProvider {
     const externalIds = [this.#options.externalIds ? (this.#options.externalIds(event) ?? []) : (subjectOf(event) ?? [])].flat()
     const notification = this.#options.notification ? this.#options.notification(event) : defaultNotification(event)
     const delivered = notification ? await this.deliver({ id: event.id, externalIds, notification }) : 0
-    // Recorded after everything is stored: a request that failed before is accepted again with the same bytes, and each thread recognises
+    // Recorded after everything is stored: a request that failed before is accepted again with the same bytes, and each thread recognizes
     // the event.
     await deliveries.recordDelivery({ ...delivery, now })
     return { status: 200, body: { delivered } }

@@ -171,7 +171,7 @@ export function outputMessages(parts: readonly MessagePart[], finishReason: stri
   return redactedJSON([{ role: 'assistant', parts: parts.flatMap(outputPart), finish_reason: finishReason }])
 }
 
-/** JSON of any length, without secrets. Redaction precedes encoding, since it also recognises secrets by the names of fields. */
+/** JSON of any length, without secrets. Redaction precedes encoding, since it also recognizes secrets by the names of fields. */
 export function redactedJSON(value: unknown): string {
   return JSON.stringify(redact(value, unlimited)) ?? 'null'
 }

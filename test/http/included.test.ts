@@ -29,7 +29,7 @@ async function world() {
 }
 
 describe('messages that are named', () => {
-  it('[H6.4] come with their neighbours beside the page, or alone', async () => {
+  it('[H6.4] come with their neighbors beside the page, or alone', async () => {
     const { list, memory } = await world()
     const include = [{ id: 'a2', withPreviousMessages: 1, withNextMessages: 2 }]
     expect((await list({ perPage: '1', include: JSON.stringify(include) })).ids).toEqual(['a1', 'a2', 'a3', 'a4', 'a9'])

@@ -48,7 +48,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     await soon(calls).toBe(1)
   })
 
-  it('[N1.5] summarises at one time and delivers at another, on a thread that is idle or becomes so before', async () => {
+  it('[N1.5] summarizes at one time and delivers at another, on a thread that is idle or becomes so before', async () => {
     const later = ({ now }: { now: Date }) => ({ action: 'summarize' as const, summaryAt: new Date(now.getTime() + 1_000), deliverAt: new Date(now.getTime() + 2_000) })
     for (const active of [false, true]) {
       const { agent, clock, list, read, work, rest } = await openWorld(make, with_({ decide: later }))

@@ -71,7 +71,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     expect(await span({ start: at(99) })).toBe('')
   })
 
-  it('finds messages by id, with their neighbours, and nothing else', async () => {
+  it('finds messages by id, with their neighbors, and nothing else', async () => {
     const memory = await filled()
     expect(await recalled(memory, { include: [{ id: 'm3' }] })).toBe('m3')
     expect(await recalled(memory, { include: [{ id: 'm3' }, { id: 'm20', withPreviousMessages: 3, withNextMessages: 1 }] })).toBe('m3 m17 m18 m19 m20 m21')

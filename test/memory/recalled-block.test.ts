@@ -78,7 +78,7 @@ describe.each(placeKinds())('the content of a recall block, $name', ({ make }) =
 
   const filler = (at: number) => `Point ${at} of the apollo budget talk. ${'It went on for a while with details of this and that. '.repeat(24)}`
 
-  it('[K2.11] what was found is shown before its neighbours, and shortened rather than left out', async () => {
+  it('[K2.11] what was found is shown before its neighbors, and shortened rather than left out', async () => {
     const { say, asked } = await desk(make())
     for (let thread = 0; thread < 20; thread += 1) await say(`noise-${thread}`, Array.from({ length: 10 }, (_, at) => `Small talk ${thread} ${at} on weather, tea and cats.`))
     await say('t', Array.from({ length: 12 }, (_, at) => filler(at)))
@@ -87,7 +87,7 @@ describe.each(placeKinds())('the content of a recall block, $name', ({ make }) =
     expect(estimateTokens(shown)).toBeLessThanOrEqual(2_000)
   })
 
-  it.each([1, 2, 3, 4, 50])('[K2.11] long neighbours, %i on each side, displace no hit', async (messageRange) => {
+  it.each([1, 2, 3, 4, 50])('[K2.11] long neighbors, %i on each side, displace no hit', async (messageRange) => {
     const { say, asked } = await desk(make(), { semanticRecall: { topK: 1, messageRange } })
     await say('t', Array.from({ length: 12 }, (_, at) => (at === 6 ? 'The falcon is called Ada.' : filler(at))))
     const [shown = ''] = await asked('What is the falcon called?', 'q')

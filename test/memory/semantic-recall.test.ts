@@ -19,7 +19,7 @@ async function desk(place: Place, config: MemoryConfig = {}, script: Script = ({
 }
 
 describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
-  it('[K2.1] is on by default: what fits is shown once at the end of the prompt, with its date and neighbours, in the order of time', async () => {
+  it('[K2.1] is on by default: what fits is shown once at the end of the prompt, with its date and neighbors, in the order of time', async () => {
     const { agent, model } = await desk(make(), {}, ['Noted.', 'Sure.', 'It is under the flowerpot.', 'Bye.'])
     await agent.generate('The spare key is under the flowerpot.', ask('home'))
     await agent.generate('Buy milk, please.', ask('home'))
@@ -83,7 +83,7 @@ describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
     expect(await with_({ scope: 'resource', filter: { role: 'assistant' } }, 'falcon Ada')).toEqual([])
   })
 
-  it('[K2.5] recall({ vectorSearchString }) returns only the hits with their neighbours, with or without a resource', async () => {
+  it('[K2.5] recall({ vectorSearchString }) returns only the hits with their neighbors, with or without a resource', async () => {
     const { memory } = await desk(make())
     const say = (threadId: string, list: string[]) => memory.saveMessages({ threadId, messages: list.map((content, at) => ({ id: `${threadId}-${at}`, role: at % 2 === 0 ? 'user' as const : 'assistant' as const, content })) })
     await memory.createThread({ threadId: 'work', resourceId: 'user-7' })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool } from '../../src/index.ts'
-import { childDepth, childThreadId, threadsAbove } from '../../src/store/contract/thread.ts'
+import { childDepth, childThreadId, threadsAbove } from '../../src/store/contract/thread-row.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'
 import { idle, texts } from './said.ts'

@@ -55,7 +55,7 @@ describe('a caller id', () => {
     }
   })
 
-  it('[A2.5] is recognised by its message after its record was pruned', async () => {
+  it('[A2.5] is recognized by its message after its record was pruned', async () => {
     const store = new InMemoryStore()
     const { agent, model, said } = made(store)
     const first = agent.sendMessage({ id: 's', contents: 'one' }, target)

@@ -21,7 +21,7 @@ export interface PlaceKind {
 /** With HEED_STORES=all each suite runs on both: `npm run test:stores`. */
 const all = process.env.HEED_STORES === 'all'
 
-/** What suites of behaviour run on: the SQL store on `:memory:`. */
+/** What suites of behavior run on: the SQL store on `:memory:`. */
 export function placeKinds(): [PlaceKind, ...PlaceKind[]] {
   return all ? [memoryKind, fileKind()] : [memoryKind]
 }

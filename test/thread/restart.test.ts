@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
-import { messageInputToSignal } from '../../src/signals/normalise.ts'
+import { messageInputToSignal } from '../../src/signals/normalize.ts'
 import { signalToRow } from '../../src/signals/conversions.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { mortal, openHeed, sharedPlaceKinds, type Place } from './places.ts'
@@ -206,7 +206,7 @@ describe.each(sharedPlaceKinds())('a thread whose process ended, $name', ({ make
     expect(prompts(model)[0]).toBe(prompts(before.model)[0])
   })
 
-  it('[R2.3] honours an interrupt that arrived too late for the previous process', async () => {
+  it('[R2.3] honors an interrupt that arrived too late for the previous process', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     const before = clerk({ hangIn: () => true })

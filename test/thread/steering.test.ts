@@ -61,7 +61,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(messages[1]?.content.metadata).toEqual({ incomplete: 'interrupted' })
   })
 
-  it('[R2.3] honours an interrupt that arrives before the stream exists', async () => {
+  it('[R2.3] honors an interrupt that arrives before the stream exists', async () => {
     const model = scriptedModel((call) => (call.prompt.length === 1 ? { text: 'Never said', hang: true } : 'Heard both.'))
     const asked = gate()
     const ready = gate()

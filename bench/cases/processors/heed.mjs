@@ -38,7 +38,7 @@ async function turns({ agent, target, thread }, count) {
   }
 }
 
-// Whoever comes after another has some of its garbage collected: each comes after both of its neighbours as often, and first as often as last.
+// Whoever comes after another has some of its garbage collected: each comes after both of its neighbors as often, and first as often as last.
 function inOrder(block) {
   const start = Math.floor(block / 2) % sides.length
   const order = [...sides.slice(start), ...sides.slice(0, start)]

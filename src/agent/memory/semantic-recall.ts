@@ -45,7 +45,7 @@ export async function recallSources(
   options: ResolvedOptions,
   processors: ReadonlyArray<readonly Processor[]>,
   request: RunRequest,
-  { runtime, environment, guarded }: { runtime: ThreadRuntime; environment: RunEnvironment; guarded: boolean },
+  { runtime, environment, hasInputProcessors }: { runtime: ThreadRuntime; environment: RunEnvironment; hasInputProcessors: boolean },
 ): Promise<ContextSource[]> {
   const { threadId, resourceId, rows, inputCount, fence, trace } = request
   if (!fence || threadId === undefined || resourceId === undefined || inputCount === 0) return []
@@ -62,7 +62,7 @@ export async function recallSources(
       embedder,
       threadId,
       resourceId,
-      guarded,
+      hasInputProcessors,
       input: rows.slice(-inputCount),
       logger: environment.logger,
       trace,
@@ -87,14 +87,14 @@ export async function previewRecall(
   const index = found && (await recallIndexOf(runtime.store))
   if (found?.isRequested && !index) throw noIndex()
   if (!found || !index) return undefined
-  const guarded = processors[0]?.some(({ processInput }) => processInput !== undefined) ?? false
+  const hasInputProcessors = processors[0]?.some(({ processInput }) => processInput !== undefined) ?? false
   const source = recallSource(found.setting, {
     store: runtime.store,
     index,
     embedder: found.embedder,
     threadId,
     resourceId,
-    guarded,
+    hasInputProcessors,
     input,
     logger: runtime.logger,
     trace: undefined,

@@ -104,7 +104,7 @@ export class WatchedThread {
     return handled(this.#deliver(this.#add(message, 'queue')))
   }
 
-  /** Sends a message again that could not be sent. The server recognises one that it has already. */
+  /** Sends a message again that could not be sent. The server recognizes one that it has already. */
   retry(id: string): Promise<void> {
     return handled(this.#deliver(this.#failed(id)))
   }

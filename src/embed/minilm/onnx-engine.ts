@@ -45,14 +45,14 @@ export async function onnxEngine(
       for (const text of texts) {
         const ids = pieces.encode(text, files.maxTokens)
         const result = await session.run({ pieces: numbers(ids), positions: numbers(ids.map((_, position) => position)) })
-        vectors.push(normalise(result[output]?.data ?? []))
+        vectors.push(normalize(result[output]?.data ?? []))
       }
       return vectors
     },
   }
 }
 
-function normalise(vector: ArrayLike<number>): number[] {
+function normalize(vector: ArrayLike<number>): number[] {
   const values = Array.from(vector)
   const length = Math.hypot(...values) || 1
   return values.map((value) => value / length)

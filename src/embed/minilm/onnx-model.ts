@@ -42,7 +42,7 @@ export function bertAsOnnx(weights: ReadonlyMap<string, Tensor>, config: BertCon
     return graph.tensor(tensor)
   }
   const add = (a: string, b: string) => graph.add('Add', [a, b])
-  const normalise = (x: string, name: string) =>
+  const normalize = (x: string, name: string) =>
     graph.add('LayerNormalization', [x, weight(`${name}.weight`), weight(`${name}.bias`)], { axis: -1, epsilon: { float: epsilon } })
   const dense = (x: string, name: string) => graph.add('Gemm', [x, weight(`${name}.weight`), weight(`${name}.bias`)], { transB: 1 })
   const byHead = graph.numbers([0, heads, size / heads])
@@ -63,12 +63,12 @@ export function bertAsOnnx(weights: ReadonlyMap<string, Tensor>, config: BertCon
   const pieces = graph.add('Gather', [weight('embeddings.word_embeddings.weight'), graph.input('pieces')])
   const positions = graph.add('Gather', [weight('embeddings.position_embeddings.weight'), graph.input('positions')])
   const kind = graph.add('Gather', [weight('embeddings.token_type_embeddings.weight'), graph.numbers([0])])
-  let x = normalise(add(add(pieces, kind), positions), 'embeddings.LayerNorm')
+  let x = normalize(add(add(pieces, kind), positions), 'embeddings.LayerNorm')
   for (let number = 0; number < layers; number += 1) {
     const layer = `encoder.layer.${number}`
-    x = normalise(add(attention(x, layer), x), `${layer}.attention.output.LayerNorm`)
+    x = normalize(add(attention(x, layer), x), `${layer}.attention.output.LayerNorm`)
     const widened = graph.add('Gelu', [dense(x, `${layer}.intermediate.dense`)])
-    x = normalise(add(dense(widened, `${layer}.output.dense`), x), `${layer}.output.LayerNorm`)
+    x = normalize(add(dense(widened, `${layer}.output.dense`), x), `${layer}.output.LayerNorm`)
   }
   const output = graph.add('ReduceMean', [x, graph.numbers([0])], { keepdims: 0 })
   return { model: graph.model(output, size), output }

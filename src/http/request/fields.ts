@@ -27,7 +27,7 @@ export function readIdempotencyKey(request: HttpRequest): string | undefined {
   throw new HeedError('invalid_argument', 'Idempotency-Key must be 1 to 200 printable characters without spaces.', { details })
 }
 
-/** Input with an id is recognised by that id when it is sent again, so a key with another value would contradict it. */
+/** Input with an id is recognized by that id when it is sent again, so a key with another value would contradict it. */
 export function checkKeyMatchesId(key: string | undefined, id: string | undefined): void {
   if (key === undefined || id === undefined || key === id) return
   const message = 'The input has an id, which already makes the send idempotent. Leave out the Idempotency-Key, or give it the same value.'

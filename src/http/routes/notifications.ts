@@ -113,7 +113,7 @@ async function send(call: Call<SendBody, unknown>): Promise<unknown> {
   return one === undefined ? { accepted: true, results } : results[0]
 }
 
-/** Gives each notification an id made of the idempotency key and its index, by which a repeat is recognised. */
+/** Gives each notification an id made of the idempotency key and its index, by which a repeat is recognized. */
 function withIds(inputs: readonly NotificationInput[], key: string | undefined): NotificationInput[] {
   return inputs.map((input, index) => {
     const id = key === undefined || index === 0 ? key : idAt(key, index)
@@ -144,7 +144,7 @@ async function sendOnce(
 
 /**
  * Which of the notifications the inbox already has. Rejects a key that was used for other notifications, or for another number of them.
- * A notification that was merged into another record has no record of its own: the inbox recognises it.
+ * A notification that was merged into another record has no record of its own: the inbox recognizes it.
  */
 async function findSent(
   { agent }: Call<unknown, unknown>, { threadId, resourceId }: Required<InboxScope>, inputs: readonly CheckedNotification[], key: string,

@@ -15,7 +15,7 @@ export interface PassageOptions {
   shown?: { threadId: string; from: number }
   /** Messages that are left out unless they are hits. */
   except?: readonly MessageRef[]
-  /** Messages of the prompt, of any thread. Copies of them are left out; of several copies or equal neighbours, one is kept. */
+  /** Messages of the prompt, of any thread. Copies of them are left out; of several copies or equal neighbors, one is kept. */
   held?: readonly Message[]
 }
 

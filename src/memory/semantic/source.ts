@@ -22,7 +22,7 @@ export interface RecallContext {
   threadId: string
   resourceId: string
   /** Input processors check messages before a model reads them: messages that they have not checked yet must not be quoted. */
-  guarded: boolean
+  hasInputProcessors: boolean
   /** The rows that started the run. */
   input: readonly MessageRow[]
   logger: Logger
@@ -76,7 +76,7 @@ function traceAttributes({ hits, block, incomplete }: SearchResult): Attributes 
 }
 
 async function search(setting: RecallSetting, context: RecallContext, rows: readonly MessageRow[], text: string): Promise<SearchResult> {
-  const { store, index, embedder, threadId, resourceId, guarded, input: [first], logger } = context
+  const { store, index, embedder, threadId, resourceId, hasInputProcessors, input: [first], logger } = context
   const maxTokens = blockTokens(setting, rows)
   if (maxTokens <= 0) return { hits: [], block: undefined, incomplete: false }
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
@@ -99,7 +99,7 @@ async function search(setting: RecallSetting, context: RecallContext, rows: read
   const partlyShown = new Set(recalled.all.map(refKey))
   const good = hits.filter((hit) => hit.score >= threshold && !(partlyShown.has(refKey(hit)) && recalled.has(hit.text)))
   const found = await passagesAround(store, good, { ...setting, shown, except: recalled.all, held: joinRows(rows) })
-  const passages = guarded ? await checkedPassages(store, { threadId, resourceId }, found) : found
+  const passages = hasInputProcessors ? await checkedPassages(store, { threadId, resourceId }, found) : found
   return { hits: good, block: recallBlock(passages, { threadId, question: text, maxTokens, incomplete }), incomplete }
 }
 

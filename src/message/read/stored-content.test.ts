@@ -88,7 +88,7 @@ describe('content that older writers stored', () => {
     expect(promptOf([{ id: 'm', role: 'assistant', createdAt: new Date(0), content }])).toEqual([{ role: 'assistant', content: [{ type: 'text', text: 'x' }] }])
   })
 
-  it('is recognised when it is in the current format', () => {
+  it('is recognized when it is in the current format', () => {
     const parts = [{ type: 'text', text: 'x', createdAt: 5 }, { type: 'data-x', data: 1 }, { type: 'step-start', model: 'm' }]
     expect(isCurrent({ format: 2, parts })).toBe(true)
     expect(isCurrent({ format: 2, parts, reasoning: 'hm' })).toBe(false)

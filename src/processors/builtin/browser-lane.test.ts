@@ -4,7 +4,7 @@ import { Agent } from '../../agent/agent.ts'
 import { MessageList } from '../../message/list/list.ts'
 import { createTool } from '../../run/tools/tool.ts'
 import { createdSignal } from '../../signals/conversions.ts'
-import { normaliseSignal } from '../../signals/normalise.ts'
+import { normalizeSignal } from '../../signals/normalize.ts'
 import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import { scriptedModel } from '../../testing/index.ts'
 import { browserLane, type BrowserLaneOptions, type BrowserState, type BrowserTab } from './browser-lane.ts'
@@ -31,7 +31,7 @@ function watching(options: Partial<BrowserLaneOptions> = {}) {
     })
     if (!signal) return undefined
     const metadata = { state: { id: 'browser', mode: signal.mode }, value: signal.value, ...(signal.delta ? { delta: signal.delta } : {}) }
-    signals.push(createdSignal(normaliseSignal({ type: 'state', contents: signal.contents, metadata }, { id: `s${signals.length}`, now: 0 })))
+    signals.push(createdSignal(normalizeSignal({ type: 'state', contents: signal.contents, metadata }, { id: `s${signals.length}`, now: 0 })))
     return signal
   }
 }

@@ -5,7 +5,7 @@ import { Heed } from '../../heed/heed.ts'
 import { MessageList } from '../../message/list/list.ts'
 import type { Message, MessagePart } from '../../message/message.ts'
 import { createTool } from '../../run/tools/tool.ts'
-import { normaliseSignal } from '../../signals/normalise.ts'
+import { normalizeSignal } from '../../signals/normalize.ts'
 import { signalToMessage } from '../../signals/conversions.ts'
 import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import { scriptedModel } from '../../testing/index.ts'
@@ -18,7 +18,7 @@ const loads = () => {
 }
 const reads = (...paths: string[]) => said('a1', 'assistant', ...paths.map((path, index) => called('read', `c${index}`, { path })))
 const reminded = (path: string, type = 'dynamic-agents-md'): Message =>
-  signalToMessage(normaliseSignal({ type: 'reactive', contents: 'x', attributes: { type, path }, metadata: { path } }, { id: `s-${path}`, now: 0 }))
+  signalToMessage(normalizeSignal({ type: 'reactive', contents: 'x', attributes: { type, path }, metadata: { path } }, { id: `s-${path}`, now: 0 }))
 const step = async (options: FileReminderOptions, ...messages: Message[]) => {
   const args = stepArgs(new MessageList().add(messages, 'memory'))
   await fileReminder({ load: options.load, ...(options.files ? { files: options.files } : {}) }).processInputStep?.(args)

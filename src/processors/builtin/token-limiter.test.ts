@@ -5,7 +5,7 @@ import { Heed } from '../../heed/heed.ts'
 import { MessageList } from '../../message/list/list.ts'
 import type { Message } from '../../message/message.ts'
 import { createTool } from '../../run/tools/tool.ts'
-import { normaliseSignal } from '../../signals/normalise.ts'
+import { normalizeSignal } from '../../signals/normalize.ts'
 import { signalToMessage } from '../../signals/conversions.ts'
 import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import { scriptedModel } from '../../testing/index.ts'
@@ -77,7 +77,7 @@ describe('TokenLimiter', () => {
 
   it('counts files, signals with their tags, and context rows', () => {
     // <system-reminder kind="x">hello there</system-reminder> has three words.
-    const reminder = signalToMessage(normaliseSignal({ type: 'reactive', contents: 'hello there', attributes: { kind: 'x' } }, { id: 's1', now: 0 }))
+    const reminder = signalToMessage(normalizeSignal({ type: 'reactive', contents: 'hello there', attributes: { kind: 'x' } }, { id: 's1', now: 0 }))
     const list = new MessageList()
       .add(said('u1', 'user', { type: 'file', data: 'https://x.example/a.png', mimeType: 'image/png' }), 'memory')
       .add(reminder, 'memory')

@@ -51,7 +51,7 @@ describe('UnicodeNormalizer', () => {
     for (const collapseWhitespace of [false, true]) expect(guarded(made({ form: 'NFKC', collapseWhitespace }, ...texts) ?? [])).toBe(false)
   })
 
-  it('normalises the rest of such a text', () => {
+  it('normalizes the rest of such a text', () => {
     expect(made({ form: 'NFKC' }, '<b>\uFF41</b> \uFF42')).toEqual(['<b>a</b> b'])
   })
 

@@ -17,10 +17,10 @@ export interface UnicodeNormalizerOptions {
 }
 
 /**
- * Normalises input that looks the same to the same text, so that filters and models read what people see. Applies to all input, also
+ * Normalizes input that looks the same to the same text, so that filters and models read what people see. Applies to all input, also
  * during a run.
  *
- * It never creates a tag: angle brackets of other widths are kept, and the name after a bracket is only normalised to `NFC`.
+ * It never creates a tag: angle brackets of other widths are kept, and the name after a bracket is only normalized to `NFC`.
  *
  * @example new Agent({ …, inputProcessors: [new UnicodeNormalizer({ form: 'NFKC' })] })
  */
@@ -41,17 +41,17 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
   }
 
   processInput({ messages }: ProcessInputArgs): Message[] | undefined {
-    const normalised = messages.map((message) => {
+    const normalized = messages.map((message) => {
       // A tag may be spread over the parts of a message.
       let inTag = false
       return withAllTexts([message], (text) => {
         const stripped = this.#stripped(text)
-        const result = this.#normalised(stripped, inTag)
+        const result = this.#normalized(stripped, inTag)
         inTag = opensTag(stripped, inTag)
         return this.#options.collapseWhitespace ? collapsed(result) : result
       })?.[0] ?? message
     })
-    return normalised.every((message, index) => message === messages[index]) ? undefined : normalised
+    return normalized.every((message, index) => message === messages[index]) ? undefined : normalized
   }
 
   #stripped(text: string): string {
@@ -60,7 +60,7 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
     return aroundEmoji(text, (plain) => plain.replace(invisible, ''))
   }
 
-  #normalised(text: string, inTag: boolean): string {
+  #normalized(text: string, inTag: boolean): string {
     const { form, preserveEmoji } = this.#options
     if (form === 'NFC') return text.normalize('NFC')
     const name = inTag ? (/^[\s/]*[^\s<>/]*/u.exec(text)?.[0] ?? '') : ''

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { maxPassages } from '../text/passages.ts'
-import { quantise } from '../rank/quantised-vectors.ts'
+import { quantize } from '../rank/quantized-vectors.ts'
 import { CollectionCache } from './collection-cache.ts'
 import { besideMessages, type Databases } from './databases.ts'
 import { applyMoves, movesAfter, ResourceCollection } from './resource-collection.ts'
@@ -48,7 +48,7 @@ function write({ index, write: transaction }: Databases, collections: Collection
           words,
           '',
         )
-        const vector = quantise([words, passage - first + 1])
+        const vector = quantize([words, passage - first + 1])
         if (embedded)
           index.run(
             'INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?)',

@@ -3,7 +3,7 @@ import { isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 
 const firstDelayMs = 500
 const maxDelayMs = 60_000
-/** The longest `Retry-After` that is honoured. */
+/** The longest `Retry-After` that is honored. */
 const maxRetryAfterMs = 3_600_000
 /** After so many failures in a row, callers that wait are rejected. */
 const maxFailures = 5

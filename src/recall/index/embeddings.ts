@@ -1,6 +1,6 @@
 import type { MessageContent } from '../../message/message.ts'
 import { maxPassages, searchableText, splitPassages, withContext } from '../text/passages.ts'
-import { quantise, quantisedNumbers } from '../rank/quantised-vectors.ts'
+import { quantize, quantizedNumbers } from '../rank/quantized-vectors.ts'
 import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
@@ -15,7 +15,7 @@ export interface Unembedded {
   pair: EmbeddedText
 }
 
-/** A text to embed. `known`: its quantised vector, where another passage has one of the same text. */
+/** A text to embed. `known`: its quantized vector, where another passage has one of the same text. */
 export interface EmbeddedText {
   text: string
   hash: string
@@ -29,7 +29,7 @@ export interface Embedded {
   pair: TextVector
 }
 
-/** The vector of a text, quantised where it was known before. */
+/** The vector of a text, quantized where it was known before. */
 export interface TextVector {
   hash: string
   vector: Float32Array | Uint8Array
@@ -141,7 +141,7 @@ export class Embeddings {
     const [first] = embedded
     if (!first) return
     const dimension = dimensionOf(first.own.vector)
-    const stored = embedded.map((one) => ({ ...one, own: quantisedText(one.own), pair: quantisedText(one.pair) }))
+    const stored = embedded.map((one) => ({ ...one, own: quantizedText(one.own), pair: quantizedText(one.pair) }))
     write(() => {
       const embedder = this.find(id)
       if (!embedder) return
@@ -294,11 +294,11 @@ export class Embeddings {
   }
 }
 
-/** A known vector is quantised: its numbers follow the scale, a float. */
+/** A known vector is quantized: its numbers follow the scale, a float. */
 function dimensionOf(vector: TextVector['vector']): number {
-  return vector instanceof Uint8Array ? quantisedNumbers(vector).length : vector.length
+  return vector instanceof Uint8Array ? quantizedNumbers(vector).length : vector.length
 }
 
-function quantisedText({ hash, vector }: TextVector): { hash: string; bytes: Uint8Array } {
-  return { hash, bytes: vector instanceof Uint8Array ? vector : quantise(vector) }
+function quantizedText({ hash, vector }: TextVector): { hash: string; bytes: Uint8Array } {
+  return { hash, bytes: vector instanceof Uint8Array ? vector : quantize(vector) }
 }

@@ -142,7 +142,7 @@ export class ResourceCollection implements Collection {
     let size = 0
     let low = 0
     for (const key of keys) {
-      // Galloping search: steps double, then a binary search. The next key is often a neighbour.
+      // Galloping search: steps double, then a binary search. The next key is often a neighbor.
       let step = 1
       while (low + step < count && (this.keys[low + step] as number) < key) {
         low += step
@@ -201,7 +201,7 @@ export class ResourceCollection implements Collection {
     return number
   }
 
-  /** Links all passages with their neighbours again, and numbers the threads that still have passages. */
+  /** Links all passages with their neighbors again, and numbers the threads that still have passages. */
   #relink(): void {
     const before = this.threadKeys
     const renumbered = new Int32Array(before.length).fill(-1)

@@ -1,4 +1,4 @@
-import { dotProducts, quantisedNumbers, quantisedScale, strideOf } from '../rank/quantised-vectors.ts'
+import { dotProducts, quantizedNumbers, quantizedScale, strideOf } from '../rank/quantized-vectors.ts'
 import { maxPassages } from '../text/passages.ts'
 import type { Meanings } from '../rank/rank.ts'
 import type { Statements } from '../../store/sql/statements.ts'
@@ -79,7 +79,7 @@ export class ResourceVectors {
   /** Cosines with a question's vector. */
   compare(question: Float32Array): Meanings {
     const { count } = this.#collection
-    const unit = normalise(question)
+    const unit = normalize(question)
     const [own, pair] = [this.#own, this.#pair].map(({ numbers, scales }) => dotProducts(unit, numbers, scales, count)) as [
       Float32Array,
       Float32Array,
@@ -108,8 +108,8 @@ export class ResourceVectors {
     if (at < 0 || own.byteLength !== this.dimension + 4 || pair.byteLength !== own.byteLength) return
     if (this.#own.scales[at] === 0) this.#present += 1
     for (const [vectors, bytes] of [[this.#own, own], [this.#pair, pair]] as const) {
-      vectors.numbers.set(quantisedNumbers(bytes), at * this.#stride)
-      vectors.scales[at] = quantisedScale(bytes)
+      vectors.numbers.set(quantizedNumbers(bytes), at * this.#stride)
+      vectors.scales[at] = quantizedScale(bytes)
     }
   }
 
@@ -123,7 +123,7 @@ export class ResourceVectors {
   }
 }
 
-function normalise(vector: Float32Array): Float32Array {
+function normalize(vector: Float32Array): Float32Array {
   let squares = 0
   for (const number of vector) squares += number * number
   const length = Math.sqrt(squares) || 1

@@ -184,7 +184,7 @@ export class Searcher {
     }
   }
 
-  /** The messages that the prompt contains already, to recognise copies of them. */
+  /** The messages that the prompt contains already, to recognize copies of them. */
   #shownMessages({ shown, except = [] }: Question): Copies | undefined {
     if (!shown) return undefined
     const { messages } = this.#databases

@@ -32,8 +32,8 @@ export interface Posting {
   count?: number
 }
 
-/** Links each passage with its neighbours in its thread; the passages of a thread are in order. */
-export function linkNeighbours(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array; threads: number } {
+/** Links each passage with its neighbors in its thread; the passages of a thread are in order. */
+export function linkNeighbors(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array; threads: number } {
   const count = thread.length
   const previous = new Int32Array(count).fill(-1)
   const next = new Int32Array(count).fill(-1)

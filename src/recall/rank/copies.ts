@@ -7,7 +7,7 @@ export interface MessageStamp {
   createdAt: number
 }
 
-/** A set of messages that recognises copies: a cloned thread has messages of the same role, time and text as its source. */
+/** A set of messages that recognizes copies: a cloned thread has messages of the same role, time and text as its source. */
 export class Copies {
   readonly #texts = new Map<string, Array<() => string>>()
 

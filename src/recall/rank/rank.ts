@@ -53,7 +53,7 @@ export type Reasons = Record<keyof Weights, number>
 
 export interface RankingOptions {
   weights?: Weights
-  /** False for passages that must not be results. They still count as neighbours. */
+  /** False for passages that must not be results. They still count as neighbors. */
   allowed?: (at: number) => boolean
   /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
   ignored?: (at: number) => boolean

@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms } from '../text/terms.ts'
 import { isQuestion } from '../text/passages.ts'
-import { linkNeighbours, type Collection, type Posting } from './bm25.ts'
-import { quantise, quantisedNumbers, quantisedScale } from './quantised-vectors.ts'
+import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
+import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'
 
 function made(texts: ReadonlyArray<{ text: string; thread: number }>): { collection: Collection; ask: (question: string) => Posting[] } {
@@ -14,7 +14,7 @@ function made(texts: ReadonlyArray<{ text: string; thread: number }>): { collect
       count: texts.length,
       length: terms.map(({ length }) => length),
       thread,
-      ...linkNeighbours(thread),
+      ...linkNeighbors(thread),
       question: texts.map(({ text }) => (isQuestion(text) ? 1 : 0)),
     },
     ask: (question) =>
@@ -58,12 +58,12 @@ describe('ranking', () => {
   })
 })
 
-describe('quantised vectors', () => {
+describe('quantized vectors', () => {
   it('keep their direction in bytes', () => {
     fc.assert(fc.property(fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 64, maxLength: 64 }), (vector) => {
-      const bytes = quantise(vector)
+      const bytes = quantize(vector)
       const length = Math.hypot(...vector) || 1
-      const back = Array.from(quantisedNumbers(bytes), (number) => number * quantisedScale(bytes))
+      const back = Array.from(quantizedNumbers(bytes), (number) => number * quantizedScale(bytes))
       for (const [at, number] of vector.entries()) expect(back[at]).toBeCloseTo(number / length, 1)
     }))
   })

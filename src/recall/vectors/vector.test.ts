@@ -45,7 +45,7 @@ describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
     await vectors.close()
   })
 
-  it('[K4.2] are queried with options that are honoured', async () => {
+  it('[K4.2] are queried with options that are honored', async () => {
     const vectors = new LibSQLVector({ url: place() })
     await vectors.createIndex({ indexName, dimension: 2, indexConfig: { type: 'flat' } })
     await vectors.upsert({

@@ -102,7 +102,7 @@ export interface RunCommit {
   rows: MessageRow[]
   /** What context rows of this commit quote. A row with a quote that has changed is left out. */
   quoted?: ReadonlyArray<NonNullable<ContextBlock['quoted']>[number] & { rowId: string }>
-  /** Which of the rows is the state of a lane, and the key by which repeats are recognised. */
+  /** Which of the rows is the state of a lane, and the key by which repeats are recognized. */
   lane?: { rowId: string; id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
   /** Ids of tool calls that start after this commit. */
   started?: string[]

@@ -8,7 +8,7 @@ import type { MessageRow } from '../../message/row.ts'
 import type { ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { createdSignal, rowToSignal, signalToDataChunk, signalToRow } from '../../signals/conversions.ts'
-import { normaliseSignal } from '../../signals/normalise.ts'
+import { normalizeSignal } from '../../signals/normalize.ts'
 import type { CreatedAgentSignal, Signal, SignalInput } from '../../signals/signal.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 import type { Chunk, ChunkPayloads, RunChunk, Usage } from '../../message/chunk.ts'
@@ -290,7 +290,7 @@ export class Run {
       const message = `Run ${this.id} has ended: it can't receive signals any more.`
       throw new HeedError('no_active_run', message, { details: { runId: this.id } })
     }
-    const signal = this.#normalise(input)
+    const signal = this.#normalize(input)
     this.#ownSignals.push(this.#signalRow(signal))
     const echo = signalToDataChunk(signal, this.id)
     if (unprocessed) this.emit(echo)
@@ -300,7 +300,7 @@ export class Run {
 
   /** Sends the state of a lane, and returns the stored rows. The store assigns the version, so it is stored before it is published. */
   async sendState(input: SignalInput, lane: Omit<NonNullable<RunCommit['lane']>, 'rowId'>): Promise<MessageRow[]> {
-    const signal = this.#normalise(input)
+    const signal = this.#normalize(input)
     const sent = await this.commitOwnSignals()
     const own = this.#signalRow(signal)
     const { rows } = await this.commit({ step: this.step, rows: [own], lane: { ...lane, rowId: own.id } })
@@ -311,9 +311,9 @@ export class Run {
     return [...sent, row]
   }
 
-  #normalise(input: SignalInput): Signal {
+  #normalize(input: SignalInput): Signal {
     const now = new Date(this.clock.now())
-    return normaliseSignal(input, { id: input.id ?? this.newId(), now, reservedTags: this.reservedTags })
+    return normalizeSignal(input, { id: input.id ?? this.newId(), now, reservedTags: this.reservedTags })
   }
 
   #signalRow(signal: Signal): MessageRow {

@@ -90,7 +90,7 @@ export const subscriptionConformance: SubscriptionCase[] = [
     },
   },
   {
-    name: '[E1.1] a recorded delivery is recognised by its id and time of signature',
+    name: '[E1.1] a recorded delivery is recognized by its id and time of signature',
     async run({ store: open }) {
       const store = await open()
       const delivery = { sourceId, id: 'msg', timestamp: now / 1_000 }

@@ -1,6 +1,6 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { Message, MessageContent, MessageRole } from '../../message/message.ts'
-import type { Scope, ThreadRow } from './thread.ts'
+import type { Scope, ThreadRow } from './thread-row.ts'
 
 /**
  * The operations of applications on threads: whole messages, copies, owners, retention. The rules of `ThreadStore` apply: each method is
@@ -101,7 +101,7 @@ export interface PrunePolicy {
   /** Removes messages from before this time from idle threads, oldest first, with the context rows that quote them. */
   messagesBefore?: number
   /**
-   * Removes signals in a final state and ended runs, from before this time, from idle threads. A repeated send is then recognised only by
+   * Removes signals in a final state and ended runs, from before this time, from idle threads. A repeated send is then recognized only by
    * its message.
    */
   recordsBefore?: number

@@ -1,7 +1,7 @@
 import { isName, type JSONObject, type JSONValue } from '../../base/json.ts'
 import { HeedError } from '../../base/errors.ts'
 import { MAX_SIGNAL_BYTES } from '../../signals/contents.ts'
-import type { ThreadDependents } from './thread.ts'
+import type { ThreadDependents } from './thread-row.ts'
 
 /**
  * The durable inbox: notifications, the decisions about their delivery, and when they are due.

@@ -66,7 +66,7 @@ export interface RecallHit {
   text: string
   /** Between 0 and 1. */
   score: number
-  /** What contributed to the score, and how much: shared `words`, `meaning`, neighbours, the thread. */
+  /** What contributed to the score, and how much: shared `words`, `meaning`, neighbors, the thread. */
   reasons: Reasons
 }
 

@@ -2,7 +2,7 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread.ts'
+import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread-row.ts'
 
 export type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 

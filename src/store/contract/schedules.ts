@@ -1,6 +1,6 @@
 import type { Signal } from '../../signals/signal.ts'
 import type { DueClaim } from './notifications.ts'
-import type { ThreadDependents } from './thread.ts'
+import type { ThreadDependents } from './thread-row.ts'
 
 /**
  * Sends at given times (its conformance suite is `scheduleConformance` in `heed/testing`). Each method is one transaction. A claimed

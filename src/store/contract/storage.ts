@@ -5,7 +5,7 @@ import type { NotificationStore } from './notifications.ts'
 import type { RecallIndex } from './recall.ts'
 import type { ScheduleStore } from './schedules.ts'
 import type { SubscriptionStore } from './subscriptions.ts'
-import type { ThreadDependents } from './thread.ts'
+import type { ThreadDependents } from './thread-row.ts'
 import type { ThreadStore } from './threads.ts'
 
 /** The stores of a storage, by domain. Threads with everything that belongs to them are one domain, always in one database. */

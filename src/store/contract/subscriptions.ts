@@ -1,5 +1,5 @@
 import type { JSONValue } from '../../base/json.ts'
-import type { ThreadDependents } from './thread.ts'
+import type { ThreadDependents } from './thread-row.ts'
 
 /**
  * Which threads receive the events of which external things: a pull request, a mailbox, a build. Each method is one transaction. A scope

@@ -7,7 +7,7 @@ import type { Conversations } from './messages.ts'
 import type {
   BegunRun, CallDecision, Decided, MailboxRow, RunFilter, RunPage, RunRow, StepCommit, StepCommitted, SuspendedEnd, Window, Windows,
 } from './runs.ts'
-import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread.ts'
+import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 
 /**
@@ -331,7 +331,7 @@ export interface WantedTitle {
 /** For readers of whole messages. */
 export type { Message }
 export type * from './runs.ts'
-export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread.ts'
+export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 export type {
   InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
 } from './working-memory.ts'

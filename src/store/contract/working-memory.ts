@@ -1,5 +1,5 @@
 import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
-import type { Fence } from './thread.ts'
+import type { Fence } from './thread-row.ts'
 
 /** Working memory of a resource or of a thread, in versions. Part of `ThreadStore`: a run's changes and its end are one transaction. */
 export interface WorkingMemoryStore {

@@ -1,5 +1,5 @@
 import type { MessagePart } from '../../message/message.ts'
-import { childThreadId } from '../contract/thread.ts'
+import { childThreadId } from '../contract/thread-row.ts'
 import type { CallDecision, ChildCall, MadeDecision, SuspendedCall } from '../contract/threads.ts'
 import { madeAbout, recordMade } from './decision-records.ts'
 import { removeLaneSignals } from './lanes.ts'

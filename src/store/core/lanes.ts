@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { maxLaneChain, TAIL_SEQ } from '../contract/thread.ts'
+import { maxLaneChain, TAIL_SEQ } from '../contract/thread-row.ts'
 import type { LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope } from '../contract/threads.ts'
 import { scopedThread } from './lease.ts'
 import { laneRow, messageRow, rowsOfMail, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'

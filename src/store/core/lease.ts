@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { nextThreadStatus, type ThreadEvent } from '../../machine.ts'
-import { isChildThreadId, threadsAbove } from '../contract/thread.ts'
+import { isChildThreadId, threadsAbove } from '../contract/thread-row.ts'
 import type { Fence, Scope } from '../contract/threads.ts'
 import type { ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'

@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../contract/thread.ts'
+import { TAIL_SEQ } from '../contract/thread-row.ts'
 import type { CountedRow, RowRecord, RunRecord, ThreadRecord } from '../core/records.ts'
 import type { Statements } from './statements.ts'
 

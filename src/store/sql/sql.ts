@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../contract/thread.ts'
+import { TAIL_SEQ } from '../contract/thread-row.ts'
 
 /** The columns, named as the fields of the records; so are the other lists of columns below. */
 export const threadColumns = `

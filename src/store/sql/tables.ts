@@ -175,7 +175,7 @@ export class SqlTables implements ThreadTables {
       this.#writeMail(loaded)
       loaded.pending = this.#db.all<MailRecord>(sql.pending, thread.key)
     }
-    // `filter` returns arrays of another elements kind once it is compiled, and then V8 deoptimises every function that got the first kind.
+    // `filter` returns arrays of another elements kind once it is compiled, and then V8 deoptimizes every function that got the first kind.
     const waiting: MailRecord[] = []
     for (const mail of loaded.pending) if (mail.state === 'pending') waiting.push(mail)
     return waiting

@@ -115,7 +115,7 @@ const messages = `
 `
 
 const mailbox = `
-  -- A rowid table: signals that arrive together are neighbours, whatever their threads, so that one batch writes few pages.
+  -- A rowid table: signals that arrive together are neighbors, whatever their threads, so that one batch writes few pages.
   -- open is 1 while a signal is pending and null otherwise, so that settled signals are in no partial index. The signals that a run
   -- has drained are listed in heed_runs.taken.
   CREATE TABLE heed_mailbox (
@@ -234,7 +234,7 @@ const notifications = `
   -- due_at is the one timer of a record or a batch. A claim moves it on, so that a record claimed by a dead process is due again.
   --
   -- A slot holds a key while its record may merge others of that key: dedupe_slot while the record is pending or remembered,
-  -- coalesce_slot until the record is sent. A slot begins with the key: consecutive keys are neighbours in the index, whatever their
+  -- coalesce_slot until the record is sent. A slot begins with the key: consecutive keys are neighbors in the index, whatever their
   -- threads. remember_ms is for how long a key is remembered once its record is no longer pending.
   --
   -- action is the decision, so that a process that takes a record over does the same. changed is the number of the record's last change,
@@ -281,7 +281,7 @@ const notifications = `
     changed INTEGER NOT NULL DEFAULT 0,
     remember_ms INTEGER
   ) STRICT;
-  -- Ids are generated in order: with the id first, new rows are neighbours in the index.
+  -- Ids are generated in order: with the id first, new rows are neighbors in the index.
   CREATE UNIQUE INDEX heed_notifications_id ON heed_notifications (id, thread_id);
   CREATE INDEX heed_notifications_thread ON heed_notifications (thread_id, key, status);
   CREATE UNIQUE INDEX heed_notifications_dedupe ON heed_notifications (dedupe_slot) WHERE dedupe_slot IS NOT NULL;

@@ -58,7 +58,7 @@ describe('the group commit', () => {
     expect(answers).toHaveLength(2_001)
   })
 
-  it('keeps a job that throws from harming its neighbours, and undoes it whole', async () => {
+  it('keeps a job that throws from harming its neighbors, and undoes it whole', async () => {
     const journal = new Journal()
     const writer = new Writer(journal, 1000)
     const results = await Promise.allSettled([

@@ -26,7 +26,7 @@ interface Job {
   result: unknown
   resolve(result: unknown): void
   reject(error: unknown): void
-  /** Set after it was in a transaction that failed: it gets one of its own, so that it harms no neighbour. */
+  /** Set after it was in a transaction that failed: it gets one of its own, so that it harms no neighbor. */
   alone: boolean
 }
 

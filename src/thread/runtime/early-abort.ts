@@ -3,7 +3,7 @@ import type { ToolInvocation } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { notRun } from '../../run/tools/tool-calls.ts'
 import { aborted, type OpenCall } from '../../run/tools/tool-execution.ts'
-import { childThreadId } from '../../store/contract/thread.ts'
+import { childThreadId } from '../../store/contract/thread-row.ts'
 import type { BegunRun, ThreadStore } from '../../store/contract/threads.ts'
 import { continuationOf, inputChunks } from './run-rows.ts'
 

@@ -3,7 +3,7 @@ import { isName } from '../../base/json.ts'
 import type { ActiveBehavior, IdleBehavior } from '../../machine.ts'
 import type { WokenRunOptions } from '../../run/options.ts'
 import { readField } from '../../signals/input-fields.ts'
-import { normaliseAttributes } from '../../signals/normalise.ts'
+import { normalizeAttributes } from '../../signals/normalize.ts'
 import type { SignalAttributes } from '../../signals/signal.ts'
 import type { Branch } from '../../store/contract/threads.ts'
 
@@ -117,6 +117,6 @@ function branch<Behavior extends string>(
     })
   }
   const path = `${field}.attributes`
-  const attributes = given.attributes && readField(path, () => normaliseAttributes(given.attributes, path))
+  const attributes = given.attributes && readField(path, () => normalizeAttributes(given.attributes, path))
   return { behavior, ...(attributes ? { attributes } : {}) }
 }

@@ -32,7 +32,7 @@ export interface SendReceipt {
    */
   runId: string
   signal: CreatedAgentSignal
-  /** With `persist` behaviour: resolves when the signal is in history. */
+  /** With `persist` behavior: resolves when the signal is in history. */
   persisted?: Promise<void>
   /**
    * Resolves when the signal would survive a power cut. Rejects when it was rejected; need not be handled. The flush starts when this is

@@ -120,7 +120,7 @@ export const mutants: Record<string, Mutant> = {
     run: aborted,
   },
   'gives the thread of an agent below an id that callers can take': {
-    fault: { file: 'store/contract/thread.ts', changes: [['return `${parent}/${escapeSlashes(toolCallId)}`', 'return `${parentId}/${toolCallId}`']] },
+    fault: { file: 'store/contract/thread-row.ts', changes: [['return `${parent}/${escapeSlashes(toolCallId)}`', 'return `${parentId}/${toolCallId}`']] },
     finds: ['settled', 'ownThreads'],
     run: nested,
   },

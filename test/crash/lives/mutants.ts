@@ -4,7 +4,7 @@ import { Still, Storm, type Scene } from './round.ts'
 const still = (...scenes: Scene[]) => (plan: KindPlan): Promise<KindResult> => new Still(plan).still(scenes)
 const storm = (plan: KindPlan): Promise<KindResult> => new Storm(plan, { slots: 2, processes: 4, kills: false }).storm()
 
-/** The old behaviours of threads that end and of aborts. */
+/** The old behaviors of threads that end and of aborts. */
 export const mutants: Readonly<Record<string, Mutant>> = {
   'begins again at epoch 0 after a deletion': {
     fault: { file: 'store/core/child-threads.ts', changes: [['  tables.raiseEpochFloor(thread.epoch + 1)\n', '']] },

@@ -64,7 +64,7 @@ describe('every call that reads, copies and removes messages', () => {
     await memory.saveMessages({ ...chat, messages })
   })
 
-  it('all; by page; by date; by id; by id with neighbours', async () => {
+  it('all; by page; by date; by id; by id with neighbors', async () => {
     expect((await memory.recall({ ...chat, perPage: false })).messages).toHaveLength(120)
     const page = await memory.recall({ ...chat, page: 0, perPage: 50 })
     expect([page.messages.length, page.hasMore, page.page, page.perPage]).toEqual([50, true, 0, 50])

@@ -26,7 +26,7 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[E1.2] [N1.2] an event that was counted on another record is recognised when repeated, and replaces no newer summary',
+    name: '[E1.2] [N1.2] an event that was counted on another record is recognized when repeated, and replaces no newer summary',
     async run({ store: open }) {
       const store = await open()
       const inbox = async () => (await store.listNotifications({ ...scope, limit: 50 })).notifications.map(
@@ -51,7 +51,7 @@ export const notificationKeyConformance: NotificationCase[] = [
       assert.equal((await inbox()).length, 1)
       assert.equal(await send('f', { ...state, now: now + 100 }), 'created')
       assert.equal(await send('g', { dedupeKey: 'd', now: now + 100 }), 'created')
-      // It is recognised only on its thread and for its resource, and deleted with them.
+      // It is recognized only on its thread and for its resource, and deleted with them.
       assert.equal(await send('b', { threadId: 'thread-2' }), 'created')
       await assert.rejects(store.ingest([note('b', { resourceId: 'resource-2' })]), { code: 'id_taken' })
       await store.forgetThreads([scope.threadId])
@@ -59,7 +59,7 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[E1.2] a counted event is recognised after a transfer of its thread; of very many, the last ones are',
+    name: '[E1.2] a counted event is recognized after a transfer of its thread; of very many, the last ones are',
     async run({ store: open }) {
       const store = await open()
       for (let index = 0; index < 400; index++) await store.ingest([

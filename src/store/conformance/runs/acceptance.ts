@@ -219,7 +219,7 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: '[A2.5] a repeated signal is recognised after its mailbox record was pruned',
+    name: '[A2.5] a repeated signal is recognized after its mailbox record was pruned',
     async run({ store: open }) {
       const store = await open()
       await answered(store, 'a')

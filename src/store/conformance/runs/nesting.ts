@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { childThreadId } from '../../contract/thread.ts'
+import { childThreadId } from '../../contract/thread-row.ts'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
 import {
   acceptOne, begin, commit, finish, rejectsWith, row, rowIds, send, start, states, status, type Begun, type StoreCase,

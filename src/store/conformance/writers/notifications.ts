@@ -31,7 +31,7 @@ export const notificationWriterConformance: NotificationWriterCase[] = [
     }),
   },
   {
-    name: '[N1.2] [R1.6] sends of one coalesceKey by both are one record that recognises the id of each',
+    name: '[N1.2] [R1.6] sends of one coalesceKey by both are one record that recognizes the id of each',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const send = (store: NotificationStore, id: string) => store.ingest([note(id, { threadId, coalesceKey: 'k' })])

@@ -164,7 +164,7 @@ export function batchFailed(
 }
 
 /** Stores that the summary was emitted, and touches the records that it counted. `signalId` is absent if it counted none. */
-export function summarised(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
+export function summarized(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
   statements.run(sql.emitted, signalId ?? null, batchId)
   const batch = signalId === undefined ? undefined : statements.one<BatchRow>(sql.batch, batchId)
   if (batch) statements.run(sql.touchCounted, batch.key)

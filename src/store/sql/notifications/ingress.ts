@@ -62,7 +62,7 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
     if (holdsKey(same, now)) {
       statements.run(sql.count, now, same.key, 1)
       rememberMerged(statements, same, item, null)
-      return { record: read(statements, same), outcome: isOnlySummarised(same) ? 'coalesced' : 'counted' }
+      return { record: read(statements, same), outcome: isOnlySummarized(same) ? 'coalesced' : 'counted' }
     }
     releaseKey(statements, dedupeSlot, same)
   }
@@ -92,12 +92,12 @@ function checkOwner(statements: Statements, { threadId, resourceId }: NewNotific
   )
 }
 
-/** How many merged notifications of one record are kept, so that a repetition is recognised. */
+/** How many merged notifications of one record are kept, so that a repetition is recognized. */
 const maxMerged = 256
 /** The oldest beyond `maxMerged` are deleted once for so many notifications. */
 const forgetEvery = 64
 
-/** Stores the id and the key of a notification that has no record of its own, so that a repetition is recognised. */
+/** Stores the id and the key of a notification that has no record of its own, so that a repetition is recognized. */
 function rememberMerged(
   statements: Statements,
   { key, coalescedCount }: NotificationRow,
@@ -109,7 +109,7 @@ function rememberMerged(
 }
 
 /** Whether a summary with the record was emitted and no delivery of its full text is planned: a new decision may plan one. */
-function isOnlySummarised({ status, decided, flight, summarySignalId, whenIdle, dueAt }: NotificationRow): boolean {
+function isOnlySummarized({ status, decided, flight, summarySignalId, whenIdle, dueAt }: NotificationRow): boolean {
   return status === 'pending' && decided === 1 && flight === 0 && summarySignalId !== null && whenIdle === null && dueAt === null
 }
 
@@ -139,7 +139,7 @@ function settle(statements: Statements, settlement: Settlement, { dueNow, newId 
   } else if (action === 'discard') {
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
-    const keepsBatch = summary !== undefined && (isSummarised(row, summary) || isSummarisedSooner(row, summary, now))
+    const keepsBatch = summary !== undefined && (isSummarized(row, summary) || isSummarizedSooner(row, summary, now))
     const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
     const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, settlement)
     if (whenIdle === 1 && dueAt === null) statements.run(sql.addWait, row.threadId, row.agentId, now, settlement.whenIdle?.recheckAt ?? now)
@@ -157,13 +157,13 @@ function settle(statements: Statements, settlement: Settlement, { dueNow, newId 
  * A summary counts a record once. A record with a `coalesceKey` may have new text, which a later summary counts, but none that is due now:
  * that would interrupt a run.
  */
-function isSummarised({ summarised, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
-  return summarised === 1 && (form === 'now' || coalesceKey === null)
+function isSummarized({ summarized, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
+  return summarized === 1 && (form === 'now' || coalesceKey === null)
 }
 
 /** A repetition does not postpone a record: it stays in the summary that is due sooner. */
-function isSummarisedSooner({ batch, summarised, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
-  if (batch === null || summarised === 1 || summaryAt === null || time.form === 'now') return false
+function isSummarizedSooner({ batch, summarized, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
+  if (batch === null || summarized === 1 || summaryAt === null || time.form === 'now') return false
   return summaryAt <= (time.form === 'timed' ? time.at : now + time.quietMs)
 }
 

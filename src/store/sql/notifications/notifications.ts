@@ -6,7 +6,7 @@ import type {
 } from '../../contract/notifications.ts'
 import { forgetNotifications, transferNotifications } from '../thread-dependents.ts'
 import { SqlDomain } from '../domain.ts'
-import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './dispatch.ts'
+import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarized } from './dispatch.ts'
 import { holdBatches, ingestAll, joinBatches, settleAll } from './ingress.ts'
 import { retryRecord } from './keys.ts'
 import { notificationOf, type NotificationRow } from './row.ts'
@@ -64,7 +64,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   }
 
   summarised(batchId: string, signalId: string | undefined): Promise<void> {
-    return this.#change((statements, touch) => touch(summarised(statements, batchId, signalId)))
+    return this.#change((statements, touch) => touch(summarized(statements, batchId, signalId)))
   }
 
   failed(failure: DeliveryFailure): Promise<void> {

@@ -44,7 +44,7 @@ export interface NotificationRow {
   summaryAt: number | null
   summarySignalId: string | null
   /** 1 if a summary that counts it was emitted, or is being sent. */
-  summarised: number
+  summarized: number
 }
 
 export interface BatchRow {

@@ -8,7 +8,7 @@ const columns = `
   n.delivered_at AS deliveredAt, n.seen_at AS seenAt, n.dismissed_at AS dismissedAt, n.archived_at AS archivedAt,
   n.discarded_at AS discardedAt, n.delivered_signal_id AS deliveredSignalId, n.reason, n.error, n.dedupe_key AS dedupeKey,
   n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload, n.action, n.changed,
-  b.due_at AS summaryAt, b.signal_id AS summarySignalId, b.key IS NOT NULL AND b.open IS NULL AS summarised`
+  b.due_at AS summaryAt, b.signal_id AS summarySignalId, b.key IS NOT NULL AND b.open IS NULL AS summarized`
 
 /** Stores the number of the current change. `countChange` must run earlier in the same transaction. */
 export const touched = `changed = (SELECT last FROM heed_notification_changes WHERE one = 1)`

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { isHeedError } from '../base/errors.ts'
-import { messageInputToSignal, normaliseAttributes, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normalizeAttributes, normalizeSignal } from './normalize.ts'
 import { MAX_SIGNAL_BYTES } from './contents.ts'
 import type { MessageInput, SignalAttributes, SignalInput } from './signal.ts'
 
 const context = { id: 'generated', now: new Date('2026-03-01T10:00:00.000Z') }
-const normalise = (input: object, options = {}) => normaliseSignal(input as SignalInput, { ...context, ...options })
+const normalize = (input: object, options = {}) => normalizeSignal(input as SignalInput, { ...context, ...options })
 
 function rejectionOf(send: () => unknown): { field: unknown; message: string } {
   try {
@@ -26,11 +26,11 @@ describe('kinds', () => {
     ['user-message', 'user', 'user'],
     ['system-reminder', 'reactive', 'system-reminder'],
   ])('%s is of type %s with the tag %s', (written, type, tagName) => {
-    expect(normalise({ type: written, contents: 'x' })).toMatchObject({ type, tagName })
+    expect(normalize({ type: written, contents: 'x' })).toMatchObject({ type, tagName })
   })
 
   it('lets the sender choose the tag of any type', () => {
-    expect(normalise({ type: 'notification', tagName: 'build.failed', contents: 'x' })).toMatchObject({
+    expect(normalize({ type: 'notification', tagName: 'build.failed', contents: 'x' })).toMatchObject({
       type: 'notification',
       tagName: 'build.failed',
     })
@@ -39,14 +39,14 @@ describe('kinds', () => {
 
 describe('the storable form', () => {
   it('has absent keys for absent fields, the given time, and an id in any case', () => {
-    expect(normalise({ type: 'user', contents: 'Hello' })).toStrictEqual({
+    expect(normalize({ type: 'user', contents: 'Hello' })).toStrictEqual({
       id: 'generated',
       type: 'user',
       tagName: 'user',
       contents: 'Hello',
       createdAt: '2026-03-01T10:00:00.000Z',
     })
-    expect(normalise({ type: 'user', id: 'mine', contents: '' }, { now: 0 })).toMatchObject({
+    expect(normalize({ type: 'user', id: 'mine', contents: '' }, { now: 0 })).toMatchObject({
       id: 'mine',
       createdAt: '1970-01-01T00:00:00.000Z',
     })
@@ -55,15 +55,15 @@ describe('the storable form', () => {
   it('keeps scalars in attributes, writes the rest as JSON, leaves null and undefined out', () => {
     const scalars = { b: 'text', a: 1, yes: true }
     const attributes = { ...scalars, list: [1, 'x'], object: { k: null }, none: null, missing: undefined, zero: -0 }
-    const stored = normalise({ type: 'user', contents: 'x', attributes }).attributes
+    const stored = normalize({ type: 'user', contents: 'x', attributes }).attributes
     expect(stored).toStrictEqual({ ...scalars, list: '[1,"x"]', object: '{"k":null}', zero: 0 })
     expect(Object.keys(stored ?? {})).toStrictEqual(['b', 'a', 'yes', 'list', 'object', 'zero'])
-    expect(normalise({ type: 'user', contents: 'x', attributes: { none: null } })).not.toHaveProperty('attributes')
+    expect(normalize({ type: 'user', contents: 'x', attributes: { none: null } })).not.toHaveProperty('attributes')
   })
 
   it('keeps an attribute named __proto__ an attribute', () => {
     const attributes = JSON.parse('{"__proto__":"x"}') as SignalAttributes
-    expect(Object.entries(normaliseAttributes(attributes))).toStrictEqual([['__proto__', 'x']])
+    expect(Object.entries(normalizeAttributes(attributes))).toStrictEqual([['__proto__', 'x']])
   })
 
   it('writes bytes as base64, URLs as text and images as files', () => {
@@ -80,7 +80,7 @@ describe('the storable form', () => {
       { type: 'image', image: 'data:image/gif;base64,R0lGODlh' },
       { type: 'image', image: 'AAAA', mediaType: 'image/avif' },
     ]
-    expect(normalise({ type: 'user', contents }).contents).toStrictEqual([
+    expect(normalize({ type: 'user', contents }).contents).toStrictEqual([
       { type: 'file', data: 'AQID', mediaType: 'application/x-a', filename: 'a.bin' },
       { type: 'file', data: 'AQID', mediaType: 'application/x-b' },
       { type: 'file', data: 'https://example.com/c.pdf', mediaType: 'application/pdf' },
@@ -96,24 +96,24 @@ describe('the storable form', () => {
   it('encodes files of any length', () => {
     for (const length of [0, 1, 2, 3, 24_575, 24_576, 24_577, 100_000]) {
       const data = Uint8Array.from({ length }, (_, index) => (index * 31) % 256)
-      const signal = normalise({ type: 'user', contents: [{ type: 'file', data, mediaType: 'x/y' }] })
+      const signal = normalize({ type: 'user', contents: [{ type: 'file', data, mediaType: 'x/y' }] })
       expect(signal.contents).toStrictEqual([{ type: 'file', data: Buffer.from(data).toString('base64'), mediaType: 'x/y' }])
     }
   })
 
   it('takes null for a field that is left out', () => {
     const left = { id: null, tagName: null, attributes: null, metadata: null, providerOptions: null }
-    expect(normalise({ type: 'user', contents: 'x', ...left })).toStrictEqual(normalise({ type: 'user', contents: 'x' }))
+    expect(normalize({ type: 'user', contents: 'x', ...left })).toStrictEqual(normalize({ type: 'user', contents: 'x' }))
     const file = { type: 'file', data: 'AAAA', mediaType: 'a/b' }
     const contents = [{ ...file, filename: null, providerOptions: null }]
-    expect(normalise({ type: 'user', contents }).contents).toStrictEqual([file])
+    expect(normalize({ type: 'user', contents }).contents).toStrictEqual([file])
   })
 
   it('has one form for one text, whether it came as a string or as a part', () => {
-    expect(normalise({ type: 'user', contents: [{ type: 'text', text: 'Hi' }] }).contents).toBe('Hi')
-    expect(normalise({ type: 'user', contents: [] }).contents).toBe('')
+    expect(normalize({ type: 'user', contents: [{ type: 'text', text: 'Hi' }] }).contents).toBe('Hi')
+    expect(normalize({ type: 'user', contents: [] }).contents).toBe('')
     const marked = [{ type: 'text', text: 'Hi', providerOptions: { p: { cache: true } } }]
-    expect(normalise({ type: 'user', contents: marked }).contents).toStrictEqual(marked)
+    expect(normalize({ type: 'user', contents: marked }).contents).toStrictEqual(marked)
   })
 
   it('copies metadata and provider options as JSON would, and shares nothing with the input', () => {
@@ -125,7 +125,7 @@ describe('the storable form', () => {
       providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } },
     }
     const before = structuredClone(input)
-    const signal = normalise(Object.freeze(input))
+    const signal = normalize(Object.freeze(input))
     expect(input).toStrictEqual(before)
     expect(signal.metadata).toStrictEqual({ at: '1970-01-01T00:00:00.000Z', deep: [{ x: 1 }, null] })
     expect(signal.providerOptions).toStrictEqual(input.providerOptions)
@@ -197,43 +197,43 @@ describe('invalid input', () => {
     ['providerOptions', { type: 'user', contents: 'x', providerOptions: [] }],
     ['providerOptions.openai', { type: 'user', contents: 'x', providerOptions: { openai: 'fast' } }],
   ])('[A3.1] %s is rejected at the send (case %#)', (field, input) => {
-    const { field: named, message } = rejectionOf(() => normalise(input as object))
+    const { field: named, message } = rejectionOf(() => normalize(input as object))
     expect(named).toBe(field)
     expect(message).toContain(field)
   })
 
   it('[A3.1] the error of an unknown type names tagName and the known types', () => {
-    const { message } = rejectionOf(() => normalise({ type: 'github-review', contents: 'x' }))
+    const { message } = rejectionOf(() => normalize({ type: 'github-review', contents: 'x' }))
     const names = ['"github-review"', 'tagName', 'user', 'state', 'reactive', 'notification']
     for (const name of names) expect(message).toContain(name)
   })
 
   it('[A3.1] contents over the limit are rejected, contents at the limit are not', () => {
     const file = (length: number) => [{ type: 'file', data: new Uint8Array(length), mediaType: 'a/b' }]
-    expect(normalise({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 10 }).contents).toHaveLength(5)
-    expect(rejectionOf(() => normalise({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 9 })).field).toBe('contents')
-    expect(rejectionOf(() => normalise({ type: 'user', contents: '😀€' }, { maxBytes: 6 })).field).toBe('contents')
-    expect(normalise({ type: 'user', contents: '😀€' }, { maxBytes: 7 }).contents).toBe('😀€')
-    expect(normalise({ type: 'user', contents: file(6) }, { maxBytes: 8 }).contents).toHaveLength(1)
-    expect(rejectionOf(() => normalise({ type: 'user', contents: file(7) }, { maxBytes: 8 })).field).toBe('contents')
+    expect(normalize({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 10 }).contents).toHaveLength(5)
+    expect(rejectionOf(() => normalize({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 9 })).field).toBe('contents')
+    expect(rejectionOf(() => normalize({ type: 'user', contents: '😀€' }, { maxBytes: 6 })).field).toBe('contents')
+    expect(normalize({ type: 'user', contents: '😀€' }, { maxBytes: 7 }).contents).toBe('😀€')
+    expect(normalize({ type: 'user', contents: file(6) }, { maxBytes: 8 }).contents).toHaveLength(1)
+    expect(rejectionOf(() => normalize({ type: 'user', contents: file(7) }, { maxBytes: 8 })).field).toBe('contents')
     const twice = [{ type: 'text', text: '12345' }, { type: 'text', text: '12345' }]
-    expect(rejectionOf(() => normalise({ type: 'user', contents: twice }, { maxBytes: 9 })).field).toBe('contents')
-    expect(rejectionOf(() => normalise({ type: 'user', contents: 'x'.repeat(MAX_SIGNAL_BYTES + 1) })).field).toBe('contents')
+    expect(rejectionOf(() => normalize({ type: 'user', contents: twice }, { maxBytes: 9 })).field).toBe('contents')
+    expect(rejectionOf(() => normalize({ type: 'user', contents: 'x'.repeat(MAX_SIGNAL_BYTES + 1) })).field).toBe('contents')
     const metadata = { a: '12345' }
-    expect(rejectionOf(() => normalise({ type: 'user', contents: 'x', metadata }, { maxBytes: 9 })).field).toBe('metadata')
+    expect(rejectionOf(() => normalize({ type: 'user', contents: 'x', metadata }, { maxBytes: 9 })).field).toBe('metadata')
   })
 
   it('[A3.1] metadata that refers to itself is rejected', () => {
     const metadata: Record<string, unknown> = {}
     metadata.self = metadata
-    const { message, field } = rejectionOf(() => normalise({ type: 'user', contents: 'x', metadata }))
+    const { message, field } = rejectionOf(() => normalize({ type: 'user', contents: 'x', metadata }))
     expect(message).toContain('refers to itself')
     // The path is endless; the error has its beginning.
     expect([message.length < 250, String(field).endsWith('…')]).toEqual([true, true])
   })
 
   it('[A3.1] attributes of a route are rejected under the name of the route', () => {
-    expect(rejectionOf(() => normaliseAttributes({ 'a b': 1 }, 'ifActive.attributes')).field).toBe('ifActive.attributes.a b')
+    expect(rejectionOf(() => normalizeAttributes({ 'a b': 1 }, 'ifActive.attributes')).field).toBe('ifActive.attributes.a b')
   })
 
   it('[A3.1] messages are rejected with the name of the field too', () => {

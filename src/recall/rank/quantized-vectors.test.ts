@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dotProducts, quantise, quantisedNumbers, quantisedScale, strideOf } from './quantised-vectors.ts'
+import { dotProducts, quantize, quantizedNumbers, quantizedScale, strideOf } from './quantized-vectors.ts'
 
 let seed = 7
 const chance = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
@@ -24,9 +24,9 @@ describe('dot products with many vectors', () => {
     const numbers = new Int8Array(count * stride)
     const scales = new Float32Array(count)
     for (const [at, one] of vectors.entries()) {
-      const bytes = quantise(one)
-      numbers.set(quantisedNumbers(bytes), at * stride)
-      scales[at] = quantisedScale(bytes)
+      const bytes = quantize(one)
+      numbers.set(quantizedNumbers(bytes), at * stride)
+      scales[at] = quantizedScale(bytes)
     }
     const found = dotProducts(question, numbers, scales, count)
     const exact = vectors.map((one) => unit(one).reduce((sum, number, at) => sum + number * (question[at] ?? 0), 0))

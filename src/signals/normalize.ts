@@ -2,14 +2,14 @@ import { describeValue } from '../base/arguments.ts'
 import { isName, isObject, isPlainObject } from '../base/json.ts'
 import { parseDate } from '../message/read/raw.ts'
 import { isoTime } from './conversions.ts'
-import { checkSize, MAX_SIGNAL_BYTES, normaliseContents, utf8Length } from './contents.ts'
+import { checkSize, MAX_SIGNAL_BYTES, normalizeContents, utf8Length } from './contents.ts'
 import { copyJSON, copyJSONObject, copyProviderOptions, invalidSignal, readField } from './input-fields.ts'
 import {
   isPlain, kindOf, SIGNAL_TYPES, type MessageInput, type Signal, type SignalInput, type StoredAttributes,
 } from './signal.ts'
 import { isXMLName, needsGuard, RESERVED_TAGS } from './tags.ts'
 
-export interface NormaliseContext {
+export interface NormalizeContext {
   /** For a signal without a caller id. */
   id: string
   now: Date | number
@@ -25,7 +25,7 @@ const sized = ['attributes', 'metadata', 'providerOptions'] as const
  * Validates the input of a sender and returns its stored form. Rejects with `invalid_signal` everything that would fail later; the
  * error has the path of the field in `details.field`. The input is not changed and shares nothing with the result.
  */
-export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
+export function normalizeSignal(input: SignalInput, context: NormalizeContext): Signal {
   if (!isObject(input)) throw invalidSignal('signal', `must be an object with type and contents, not ${describeValue(input)}.`)
   checkFields(input, signalFields)
   checkTimes(input)
@@ -36,12 +36,12 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
   if (tagName !== kind.tagName && !isXMLName(tagName)) throw invalidSignal('tagName', unsafeName('a tag'))
 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
-  const attributes = isPresent(input.attributes) ? readField('attributes', () => normaliseAttributes(input.attributes)) : undefined
+  const attributes = isPresent(input.attributes) ? readField('attributes', () => normalizeAttributes(input.attributes)) : undefined
   const signal: Signal = {
     id: input.id === undefined || input.id === null ? checkSignalId(context.id) : checkCallerId(checkSignalId(input.id)),
     type: kind.type,
     tagName,
-    contents: normaliseContents(input.contents, maxBytes),
+    contents: normalizeContents(input.contents, maxBytes),
     createdAt: isoTime(Number(context.now)),
   }
   if (attributes && Object.keys(attributes).length > 0) signal.attributes = attributes
@@ -57,15 +57,15 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
 }
 
 /** Validates a user's message and returns its signal, of type `user`. */
-export function messageInputToSignal(input: MessageInput, context: NormaliseContext): Signal {
-  if (typeof input === 'string' || Array.isArray(input)) return normaliseSignal({ type: 'user', contents: input }, context)
+export function messageInputToSignal(input: MessageInput, context: NormalizeContext): Signal {
+  if (typeof input === 'string' || Array.isArray(input)) return normalizeSignal({ type: 'user', contents: input }, context)
   if (!isObject(input)) {
     throw invalidSignal('message', `must be a string, an array of parts or an object with contents, not ${describeValue(input)}.`)
   }
   checkFields(input, isUserSignal(input) ? signalFields : messageFields)
   checkTimes(input)
   const { id, contents, attributes, metadata, providerOptions } = input
-  return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
+  return normalizeSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
 }
 
 // The fields of a receipt's signal: a caller may send such a signal again.
@@ -119,9 +119,9 @@ function unknownType(type: unknown): string {
 
 /**
  * Attributes as they are stored and rendered: in the order of the input, without `null` and `undefined`, objects and arrays as JSON.
- * `field` is their name in errors: a send also normalises `ifActive.attributes` and `ifIdle.attributes`.
+ * `field` is their name in errors: a send also normalizes `ifActive.attributes` and `ifIdle.attributes`.
  */
-export function normaliseAttributes(attributes: unknown, field = 'attributes'): StoredAttributes {
+export function normalizeAttributes(attributes: unknown, field = 'attributes'): StoredAttributes {
   if (attributes === undefined || attributes === null) return {}
   if (!isPlainObject(attributes)) throw invalidSignal(field, `must be an object, not ${describeValue(attributes)}.`)
   const stored: Array<[string, string | number | boolean]> = []

@@ -2,7 +2,7 @@
  * Encodes a vector with one byte per number, scaled to length 1, behind its scale as a float: a quarter of the space, and its cosines are
  * the same to within half a percent.
  */
-export function quantise(vector: ArrayLike<number>): Uint8Array {
+export function quantize(vector: ArrayLike<number>): Uint8Array {
   let squares = 0
   let most = 0
   for (let at = 0; at < vector.length; at += 1) {
@@ -20,11 +20,11 @@ export function quantise(vector: ArrayLike<number>): Uint8Array {
 }
 
 /** The factor that makes the vector of the bytes. */
-export function quantisedScale(bytes: Uint8Array): number {
+export function quantizedScale(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true)
 }
 
-export function quantisedNumbers(bytes: Uint8Array): Int8Array {
+export function quantizedNumbers(bytes: Uint8Array): Int8Array {
   return new Int8Array(bytes.buffer, bytes.byteOffset + 4, bytes.byteLength - 4)
 }
 
@@ -35,8 +35,8 @@ export function quantisedNumbers(bytes: Uint8Array): Int8Array {
 
 /** Vectors are padded with zeros to a multiple of this many numbers. */
 const lanes = 16
-/** The question's numbers are quantised to ±2,047: with any vector of up to 8,000 bytes the sum stays within 32 bits. */
-const largestQuantised = 2_047
+/** The question's numbers are quantized to ±2,047: with any vector of up to 8,000 bytes the sum stays within 32 bits. */
+const largestQuantized = 2_047
 /** Small enough for the cache of a processor. */
 const memoryBytes = 1 << 18
 const pageBytes = 1 << 16
@@ -50,12 +50,12 @@ export function strideOf(dimension: number): number {
   return Math.ceil(dimension / lanes) * lanes
 }
 
-/** The dot products of a question with the first `count` quantised vectors, which are `strideOf` apart; each times its scale. */
+/** The dot products of a question with the first `count` quantized vectors, which are `strideOf` apart; each times its scale. */
 export function dotProducts(question: Float32Array, vectors: Int8Array, scales: Float32Array, count: number): Float32Array {
   const results = new Float32Array(count)
   const stride = strideOf(question.length)
   const { memory, dots } = (kernel ??= compileKernel())
-  const unit = quantiseInto(new Int16Array(memory, 0, stride), question)
+  const unit = quantizeInto(new Int16Array(memory, 0, stride), question)
   const vectorsAt = stride * 2
   const atOnce = Math.floor((memoryBytes - vectorsAt) / (stride + 4))
   const batch = new Int8Array(memory, vectorsAt, atOnce * stride)
@@ -71,10 +71,10 @@ export function dotProducts(question: Float32Array, vectors: Int8Array, scales: 
 }
 
 /** Writes the question as whole numbers; returns the value of one unit. */
-function quantiseInto(numbers: Int16Array, question: Float32Array): number {
+function quantizeInto(numbers: Int16Array, question: Float32Array): number {
   let largest = 0
   for (const number of question) largest = Math.max(largest, Math.abs(number))
-  const unit = largest / largestQuantised || 1
+  const unit = largest / largestQuantized || 1
   numbers.fill(0)
   for (let at = 0; at < question.length; at += 1) numbers[at] = Math.round((question[at] as number) / unit)
   return unit

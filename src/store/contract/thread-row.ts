@@ -31,7 +31,7 @@ export interface ThreadRow {
   agentId?: string
 }
 
-/** The lane of a state signal that is accepted or committed, and the key by which a repeated state is recognised. */
+/** The lane of a state signal that is accepted or committed, and the key by which a repeated state is recognized. */
 export interface LaneWrite {
   id: string
   cacheKey: string

@@ -131,4 +131,23 @@ describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => 
     await second.tick()
     expect(await sent.outcome).toMatchObject(lets ? { action: 'delivered', step: 1 } : refused)
   })
+
+  it('[A4.2] is known to who sent it from another process when it entered the run, where processors read only the output', async () => {
+    const place = make()
+    const [hold, answered] = [gate(), gate()]
+    const model = scriptedModel((call) => ({ text: 'Word.', gate: call.index === 0 ? hold.promise : answered.promise }))
+    const guard: Processor = { id: 'guard', processOutputResult: () => undefined }
+    const here = new Agent({ id: 'a', model, outputProcessors: [guard] })
+    openHeed({ here }, place.store())
+    const there = new Agent({ id: 'a', model: scriptedModel([]), outputProcessors: [guard] })
+    openHeed({ there }, place.store())
+    await here.sendMessage('Go.', thread).outcome
+    const sent = there.sendMessage('Also.', thread)
+    await sent.stored
+    hold.open()
+    // The model has not answered it, and no sweep has come.
+    expect(await sent.outcome).toMatchObject({ action: 'delivered', step: 1 })
+    answered.open()
+    await idle(here, thread)
+  })
 })

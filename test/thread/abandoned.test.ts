@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { faulty } from './faulty-store.ts'
 import { openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { collect, idle, soon, userTexts } from './said.ts'
 
@@ -14,6 +15,15 @@ async function leaveUnfinished(place: Place): Promise<string> {
   const { runId } = await agent.sendMessage('Go.', thread).outcome
   await heed.close()
   return runId ?? ''
+}
+
+/** Deletes the thread, and leaves an unfinished run on a later one with its id. */
+async function replace(place: Place): Promise<void> {
+  const agent = new Agent({ id: 'new-name', model: scriptedModel([{ text: 'Half', hang: true }]) })
+  const heed = openHeed({ agent }, place.store())
+  await (await agent.getMemory()).deleteThread(thread)
+  await agent.sendMessage('New.', thread).outcome
+  await heed.close()
 }
 
 describe.each(sharedPlaceKinds())('a run whose agent no process has, $name', ({ make }) => {
@@ -45,6 +55,24 @@ describe.each(sharedPlaceKinds())('a run whose agent no process has, $name', ({ 
     await idle(agent, thread)
     expect(await agent.listQueued(thread)).toEqual([])
     expect(model.callCount).toBe(0)
+  })
+
+  it('[R8.4] [R11.2] is not ended where its thread is replaced before it is claimed: the run of the later thread goes on', async () => {
+    const place = make()
+    await leaveUnfinished(place)
+    const { store, on } = faulty(place.store())
+    const agent = new Agent({ id: 'new-name', model: scriptedModel(() => 'Done.') })
+    const logger = { debug() {}, info() {}, warn() {}, error: vi.fn() }
+    openHeed({ agent }, store, { logger })
+    on('claim', ([, , agentIds]) => {
+      if (agentIds !== undefined) return undefined
+      on('claim')
+      return replace(place)
+    })
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: false })
+    await idle(agent, thread)
+    expect(JSON.stringify(await (await agent.getMemory()).recall(thread))).toContain('Done.')
+    expect(logger.error).not.toHaveBeenCalled()
   })
 
   it('[R5.6] rejects generate() behind it with run_abandoned and stores nothing of the call', async () => {

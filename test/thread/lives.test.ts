@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory, type Chunk, type Heed, type ThreadSnapshot } from '../../src/index.ts'
+import type { BusConnection } from '../../src/bus/contract.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
@@ -160,6 +161,60 @@ describe.each(sharedPlaceKinds())('a thread that is deleted while it runs, $name
     await agent.sendMessage('second', thread).outcome
     await idle(agent, thread)
     expect(aborted).toMatchObject([{ code: 'thread_deleted' }])
+  })
+})
+
+/** A process that receives no message of its peers, and whose runs begin when `begins` opens. */
+function isolated(place: Place, begins: Promise<void>): ThreadStore {
+  const connection: BusConnection = {
+    hasPeers: true, send() {}, flush: () => Promise.resolve(), poll: () => begins, close: () => Promise.resolve(),
+  }
+  const hidden = new Map<PropertyKey, unknown>([['bus', () => ({ connect: () => Promise.resolve(connection) })], ['onThreadsEnded', undefined]])
+  return new Proxy(place.store(), {
+    get(target, key) {
+      const value: unknown = hidden.has(key) ? hidden.get(key) : Reflect.get(target, key)
+      return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value
+    },
+  })
+}
+
+describe.each(sharedPlaceKinds())('a process that receives no messages, $name', ({ make }) => {
+  it('[R11.2] [W1.3] begins no run of a thread that a subscription found to be replaced, and publishes nothing of it', async () => {
+    const { agent } = stubborn()
+    const place = make()
+    const begins = gate()
+    openHeed({ agent }, isolated(place, begins.promise))
+    const former = agent.sendMessage('former', thread)
+    await former.stored
+    const program = place.store()
+    await program.deleteThread(thread)
+    await program.createThread({ id: thread.threadId, resourceId: thread.resourceId, now: Date.now() })
+    const seen = collect(await agent.subscribeToThread(thread))
+    begins.open()
+    expect(await former.outcome).toEqual({ action: 'discarded', reason: 'deleted' })
+    await agent.sendMessage('later', thread).outcome
+    await idle(agent, thread)
+    await soon(() => JSON.stringify(seen.chunks)).toContain('Said later')
+    expect(JSON.stringify(seen.chunks)).not.toContain('former')
+    await program.close()
+  })
+
+  it('[W1.1] gives a subscriber a snapshot where another subscription finds a signal whose echo did not arrive', async () => {
+    const { agent } = stubborn()
+    const place = make()
+    openHeed({ agent }, isolated(place, Promise.resolve()))
+    const first = collect(await agent.subscribeToThread(thread))
+    await agent.sendMessage('one', thread).outcome
+    await idle(agent, thread)
+    const other = stubborn()
+    openHeed({ agent: other.agent }, place.store())
+    await other.agent.sendMessage({ id: 'note', contents: 'a note' }, { ...thread, ifIdle: { behavior: 'persist' } }).outcome
+    const second = await agent.subscribeToThread(thread)
+    await agent.sendMessage('two', thread).outcome
+    await idle(agent, thread)
+    await soon(() => JSON.stringify(first.chunks)).toContain('Said two')
+    expect(JSON.stringify(first.chunks)).toContain('a note')
+    second.unsubscribe()
   })
 })
 

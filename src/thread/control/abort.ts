@@ -198,7 +198,8 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
   const claimed = await runtime.store.claim(threadId, runtime.owner, undefined, again)
   if (!claimed) return false
   const { fence } = claimed
-  if (!claimed.takenOver) {
+  // Another run is next, as where the thread was replaced by that of a backup before it was claimed.
+  if (!claimed.takenOver || (await runtime.store.getThread({ threadId }))?.runId !== runId) {
     runtime.run(fence, resourceId)
     return false
   }

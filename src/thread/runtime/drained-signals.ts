@@ -41,12 +41,12 @@ export class DrainedSignals {
 
   /** Resolves the outcomes: the signals have entered the run. */
   confirm(): void {
-    if (this.#held.length > 0) this.#resolve(({ mail, step }) => ({ action: actionOf(mail.route, step), step }), this.#unread)
+    if (this.#held.length > 0) this.#resolve(({ mail, step }) => ({ action: actionOf(mail.route, step), step }))
     this.#unread = false
   }
 
   refuse(tripwire: Tripwire): void {
-    if (this.#held.length > 0) this.#resolve(() => rejectedOutcome(tripwire), true)
+    if (this.#held.length > 0) this.#resolve(() => rejectedOutcome(tripwire))
     this.#unread = false
   }
 
@@ -56,12 +56,13 @@ export class DrainedSignals {
     this.#unread = false
   }
 
-  #resolve(outcomeOf: (held: { mail: MailboxRow; step: number }) => SignalOutcome, read: boolean): void {
+  /** No processor rejects them from here on: peers need not wait for the model to read them. */
+  #resolve(outcomeOf: (held: { mail: MailboxRow; step: number }) => SignalOutcome): void {
     const { waiters, peers } = this.#runtime
     const held = this.#held
     this.#held = []
     const elsewhere = held.find(({ mail: { threadId, id } }) => !waiters.awaitsOutcome(threadId, id))
-    if (elsewhere) peers.announceOutcomes(elsewhere.mail.threadId, read)
+    if (elsewhere) peers.announceOutcomes(elsewhere.mail.threadId, true)
     for (const one of held) {
       const { threadId, id, runId } = one.mail
       waiters.resolveOutcome(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })

@@ -1,5 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { ThreadHost } from './host.ts'
+import type { LiveThread } from '../watch/live.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /**
@@ -27,10 +28,20 @@ export async function endThreads(runtime: ThreadRuntime, threadIds?: readonly st
 }
 
 /** The thread in the store begins with the epoch `life`: ends what this process has of earlier ones with its id. */
-export function endThread(runtime: ThreadRuntime, threadId: string, life: number): void {
+function endThread(runtime: ThreadRuntime, threadId: string, life: number): void {
   runtime.endHostsBefore(threadId, life)
   runtime.liveOf(threadId)?.beginLife(life)
   runtime.resolveWaiters(threadId)
+}
+
+/**
+ * What the store has begins with the epoch `life`. Ends what this process has of earlier threads with it, also a host that did not begin
+ * yet. Where it has nothing of them, the live thread only learns which events of other processes are of an earlier one.
+ */
+export function endFormer(runtime: ThreadRuntime, live: LiveThread, life: number): void {
+  const { fence } = runtime.hostOf(live.threadId) ?? {}
+  if ((live.epoch > 0 && live.epoch < life) || (fence && fence.epoch < life)) endThread(runtime, live.threadId, life)
+  else live.life = Math.max(live.life, life)
 }
 
 /** Ends a host whose thread has ended, where no message said so. Returns whether it did. */

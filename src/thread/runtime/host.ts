@@ -11,7 +11,7 @@ import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { abortEarly } from './early-abort.ts'
-import { announceEnded, closed } from './ended-threads.ts'
+import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
 import { maxUnconfirmed, whileFull } from './process-lease.ts'
 import {
   continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
@@ -91,6 +91,7 @@ export class ThreadHost implements RunHost {
    */
   async work(first?: BegunRun | null): Promise<void> {
     this.#started = true
+    if (this.fence.epoch < this.live.life) this.end(threadDeleted(this.fence.threadId))
     if (this.#ended) this.#checkLease()
     this.live.beginEpoch(this.fence.epoch)
     try {

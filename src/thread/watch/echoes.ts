@@ -93,7 +93,6 @@ function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
     if (owner === undefined || runtime.hostOf(threadId)) live.beginEpoch(epoch)
     else if (live.epoch < epoch) {
       // A run of this process set the epoch, and its live thread was released: continue with an index that no chunk has.
-      if (live.epoch !== 0) live.skip()
       live.joinEpoch(epoch, runtime.clock.now())
     }
     live.publish(signalToDataChunk(rowToSignal(row), row.id))

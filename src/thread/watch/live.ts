@@ -187,9 +187,13 @@ export class LiveThread {
     this.#hasGap = true
   }
 
-  /** Continues an epoch whose index is not known here. It counts on from an index that no chunk can have: the time of day. */
+  /**
+   * Continues an epoch whose index is not known here. It counts on from an index that no chunk can have: the time of day. Its chunks so far
+   * were missed: subscribers start over.
+   */
   joinEpoch(epoch: number, now: number): void {
     if (epoch <= this.#epoch) return
+    if (this.#epoch !== 0) this.skip()
     this.#epoch = epoch
     this.#index = now
     // Nor is the number of its events: peers must find a gap before the next one, and not take it for one that they have.

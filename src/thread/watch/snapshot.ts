@@ -10,7 +10,7 @@ import { suspendedRun } from '../control/resume.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from '../../machine.ts'
 import { catchUp, storeIsAhead } from '../cluster/sync.ts'
-import { endThread } from '../runtime/ended-threads.ts'
+import { endFormer } from '../runtime/ended-threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** The state of a thread from which a subscriber continues without the chunks before. In the stream as a `data-thread-snapshot` chunk. */
@@ -88,8 +88,7 @@ async function readSnapshot(
   const { store } = runtime
   const life = await store.lifeOf(scope.threadId)
   // No message announced that the thread was deleted or replaced: the position here is of the earlier one.
-  if (live.epoch > 0 && live.epoch < life) endThread(runtime, scope.threadId, life)
-  else live.life = Math.max(live.life, life)
+  endFormer(runtime, live, life)
   const { position, cursor, runId, seq, step, runs } = live.currentPosition(reader.seen)
   const thread = await store.getThread(scope)
   const bound = seq === undefined ? {} : { before: seq + 1 }
@@ -103,6 +102,7 @@ async function readSnapshot(
       await published
       return undefined
     }
+    if (now.epoch > live.epoch && (await store.lifeOf(scope.threadId)) !== life) return undefined
     attempt.asked = now.status === 'running'
     await catchUp(runtime, live, now)
     return undefined

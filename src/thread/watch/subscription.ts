@@ -3,7 +3,7 @@ import type { Chunk } from '../../message/chunk.ts'
 import type { Scope, ThreadRow } from '../../store/contract/threads.ts'
 import { syncWithRunner } from '../cluster/sync.ts'
 import { abortThread } from '../control/abort.ts'
-import { endThread } from '../runtime/ended-threads.ts'
+import { endFormer } from '../runtime/ended-threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { LiveThread } from './live.ts'
 import { echoedSignal, formatCursor, parseCursor } from './retained-chunks.ts'
@@ -204,9 +204,8 @@ async function presentThread(runtime: ThreadRuntime, scope: Scope, live: LiveThr
     const life = await runtime.store.lifeOf(scope.threadId)
     // It was replaced between the reads.
     if (thread && thread.epoch < life) continue
-    if (live.epoch > 0 && live.epoch < life) endThread(runtime, scope.threadId, life)
-    else if (!thread) live.beginLife(life)
-    else live.life = Math.max(live.life, life)
+    endFormer(runtime, live, life)
+    if (!thread) live.beginLife(life)
     return thread
   }
 }

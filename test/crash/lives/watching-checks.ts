@@ -39,7 +39,8 @@ export const lifeBegins: LivesCheck = (evidence) => {
       if (before === undefined) return []
       const [from, to] = [placeOf(one.thread, before), placeOf(one.thread, one.cursor)]
       if (isSnapshot(one)) {
-        if (from.index === to.index || !from.life || one.reason === 'replaced') return []
+        // The cursor 0.0 is also that of a subscription whose start is not retained: it names no life.
+        if (from.index === to.index || !from.life || before === '0.0' || one.reason === 'replaced') return []
         return [{ promise: 'W1.3', what: `${watcher} in ${one.by} went from ${before} to ${one.cursor} of a later life with a snapshot whose reason is ${one.reason}` }]
       }
       // Where the thread did not exist, there was nothing to start over from.

@@ -48,7 +48,7 @@ export const mutants: Kind['mutants'] = {
     run: part({ slots: 1, store: ['gone', 'gone'], process: [] }),
   },
   'does not cancel what is pending when an abort arrives with the end of a run': {
-    fault: { file: 'thread/runtime/host.ts', changes: [['if (this.#clearPending) await this.#cancelPending()', '']] },
+    fault: { file: 'thread/runtime/host.ts', changes: [['while (this.#clearUpTo !== undefined) await this.#cancelPending()', '']] },
     finds: ['clearedAtEnd'],
     run: part({ slots: 1, store: [], process: ['abort at the end', 'abort at the end', 'abort at the end'] }),
   },

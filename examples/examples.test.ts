@@ -40,7 +40,7 @@ describe('examples', () => {
     }
   })
 
-  it('quickstart: the answer arrives at whoever watches', async () => {
+  it('quickstart: a subscriber receives the answer', async () => {
     expect(await quickstart.main()).toBe('A thread is a place where an agent lives, and where you can reach it at any time.')
   })
 
@@ -59,7 +59,7 @@ describe('examples', () => {
     expect(await queue.main()).toEqual(['The tests pass.', 'The changelog is complete.', 'Tagged as 2.1.0.'])
   })
 
-  it('approval: allowed or not, the model is told and answers', async () => {
+  it('approval: allowed or not, the model reads the decision and answers', async () => {
     expect(await approval.main()).toBe('Your 120 are on their way back.')
     expect(await approval.main(undefined, () => false)).toBe('I may not refund that much; a colleague will call you.')
   })

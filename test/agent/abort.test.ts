@@ -27,7 +27,7 @@ async function ended(stream: AgentStream<unknown, unknown, unknown>) {
 describe('an abort', () => {
   refuseStrayRejections()
 
-  it('[G1.5] before the start asks nobody', async () => {
+  it('[G1.5] before the start calls no model', async () => {
     const model = scriptedModel(['Hi.'])
     const agent = new Agent({ id: 'a', model })
     await ended(await agent.stream('Go.', { abortSignal: AbortSignal.abort() }))
@@ -230,7 +230,7 @@ describe('an abort', () => {
     expect(await stream.text).toBe('Once ')
   })
 
-  it('[G1.5] lets processors see what is said after it', async () => {
+  it('[G1.5] lets processors see the chunks after it', async () => {
     const stop = new AbortController()
     const seen: string[] = []
     const watcher: Processor = { id: 'p', processOutputStream: async ({ part }) => void seen.push(part.type) }

@@ -50,7 +50,7 @@ describe('tools of the call', () => {
     expect(toolResults.map(({ result }) => result)).toEqual(['mine ran', 'files_read ran'])
   })
 
-  it('that have no execute end the run: whoever called runs them', async () => {
+  it('that have no execute end the run: the caller runs them', async () => {
     const model = scriptedModel([{ text: 'Sure?', toolCalls: [{ toolName: 'confirm', input: { q: 'go' } }, { toolName: 'base' }] }])
     const agent = new Agent({ id: 'a', model, tools: { base: tool('base') } })
     const stream = await agent.stream('Go.', { clientTools: { confirm: createTool({ id: 'confirm', inputSchema: z.object({ q: z.string() }) }) } })
@@ -82,7 +82,7 @@ describe('tools of the call', () => {
     ])
   })
 
-  it('that nobody answered are closed in the next prompt, as providers insist', async () => {
+  it('that have no result are closed in the next prompt, as providers require', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'confirm', input: { q: 'go' } }] }, 'Well.'])
     const agent = new Agent({ id: 'a', model })
     const clientTools = { confirm: createTool({ id: 'confirm', inputSchema: z.object({ q: z.string() }) }) }

@@ -60,7 +60,7 @@ describe('callbacks', () => {
     expect(heard).toEqual([[1]])
   })
 
-  it.each(['throws', 'rejects'] as const)('that fail are logged and hurt nobody: each %s', async (how) => {
+  it.each(['throws', 'rejects'] as const)('that fail are logged and do not change the run: each %s', async (how) => {
     const { heed, logged } = recordedHeed()
     const fail = () => {
       if (how === 'throws') throw new Error('callback broke')

@@ -79,7 +79,7 @@ describe('a run without a thread that waits', () => {
     await heed.close()
   })
 
-  it('is told apart from one that was decided already', async () => {
+  it('is distinguished from one that was decided already', async () => {
     const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 1 })
     const agent = new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 'pay' }] }, 'Paid.']), tools: { pay } })
     const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })

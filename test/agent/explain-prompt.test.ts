@@ -79,7 +79,7 @@ describe('explainPrompt', () => {
     await heed.close()
   })
 
-  it.each(['resource', 'thread'] as const)('[M2.9] shows what the next call is told of working memory: all of it, a change of it, or nothing (%s)', async (scope) => {
+  it.each(['resource', 'thread'] as const)('[M2.9] shows what the next call reads of working memory: all of it, a change of it, or nothing (%s)', async (scope) => {
     const model = scriptedModel(['one', 'two', 'three', 'four'])
     const kept = new Memory({ storage: new InMemoryStore(), semanticRecall: false, workingMemory: { enabled: true, scope } })
     const agent = new Agent({ id: 'a', instructions: 'Be brief.', model, memory: kept })

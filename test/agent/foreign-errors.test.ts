@@ -21,7 +21,7 @@ function unreadable(): Error {
   return Object.defineProperties(new Error(), { message: getter, name: getter, statusCode: getter })
 }
 
-describe.each(['closed', 'fenced'] as const)('an error of somebody else\'s code that is called %s', (code) => {
+describe.each(['closed', 'fenced'] as const)('an error of a foreign package with the code %s', (code) => {
   refuseStrayRejections()
   const error = () => new HeedError(code, 'something else was closed')
 
@@ -39,7 +39,7 @@ describe.each(['closed', 'fenced'] as const)('an error of somebody else\'s code 
     expect(await rejection(stream.result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining('something else was closed') })
   })
 
-  it('is told to the model when a tool throws it', async () => {
+  it('is reported to the model when a tool throws it', async () => {
     const t = createTool({ id: 't', execute: () => Promise.reject(error()) })
     const { text, toolResults } = await new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 't' }] }, 'Done.']), tools: { t } }).generate('Go.')
     expect([text, toolResults[0]?.isError]).toEqual(['Done.', true])

@@ -96,7 +96,7 @@ describe('tools of the AI SDK work as they are', () => {
     expect(result.toolResults).toEqual([])
   })
 
-  it('tools that a provider runs: the model is told of them, and their results are part of what it says', async () => {
+  it('tools that a provider executes are offered to the model, and their results are part of its output', async () => {
     const { tools: { webSearch } } = createOpenAI({ apiKey: 'x' })
     const search = { toolCallId: 'ws_1', toolName: 'web_search' }
     const model = scriptedModel([

@@ -69,7 +69,7 @@ describe('the tools a model is offered', () => {
     expect(model.calls[0]?.toolChoice).toEqual(sent)
   })
 
-  it('are told with examples, strictness and provider options', async () => {
+  it('are described with examples, strictness and provider options', async () => {
     const model = scriptedModel(['Hi.'])
     const exact = createTool({
       id: 'exact',

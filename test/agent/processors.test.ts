@@ -161,7 +161,7 @@ describe('processors', () => {
     expect(result.sources).toEqual([])
   })
 
-  it('see chunks one after the other, whoever says them and however long each takes', async () => {
+  it('see chunks one after the other, from any source and however long each takes', async () => {
     const slow = Promise.withResolvers<void>()
     let inside = 0
     const order: string[] = []

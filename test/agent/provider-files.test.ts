@@ -18,7 +18,7 @@ const memory = { thread: 't', resource: 'u' }
 describe.each(makers)('an agent on %s', (_, make) => {
   refuseStrayRejections()
 
-  it('[G1.14] is told what its provider cites: in the stream, in the result and in history', async () => {
+  it('[G1.14] has what its provider cites: in the stream, in the result and in history', async () => {
     const sources = [{ url: 'https://bern.test/weather', title: 'Weather in Bern' }, { url: 'https://rain.test/', title: 'Rain' }]
     await using server = await providerServer({ script: [{ text: 'It rains.', sources }, 'Still.'] })
     const agent = new Agent({ id: 'a', model: make(server) })

@@ -65,7 +65,7 @@ describe('what depends on the request', () => {
     expect((await agent.generate('Go.', { requestContext: plan('free') })).text).toBe('Hi.')
   })
 
-  it('reaches nobody when a function of it fails', async () => {
+  it('reaches no model when a function of it fails', async () => {
     const model = scriptedModel(['Hi.'])
     const agent = new Agent({ id: 'a', model, instructions: () => Promise.reject(new Error('no database')) })
     expect(await rejection(agent.generate('Go.'))).toMatchObject({ message: 'no database' })

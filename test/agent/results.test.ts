@@ -99,7 +99,7 @@ describe('a stream', () => {
     expect(of(await chunksOf(stream), 'finish')).toHaveLength(1)
   })
 
-  it('goes on when nobody reads, and gives every field as a promise', async () => {
+  it('continues without a reader, and gives every field as a promise', async () => {
     const stream = await new Agent({ id: 'a', model: rich(), tools }).stream('Colour?')
     await stream.consumeStream()
     const full = await stream.getFullOutput()

@@ -106,7 +106,7 @@ describe('every call of a thread', () => {
     subscription.unsubscribe()
   })
 
-  it('[A4.1] who said what is told by attributes, chosen by whether the thread is active', async () => {
+  it('[A4.1] the author is in attributes, chosen by whether the thread is active', async () => {
     const hold = Promise.withResolvers<void>()
     const model = scriptedModel(({ index }) => (index === 1 ? { text: 'Working.', gate: { parts: 1, until: hold.promise } } : 'Fine.'))
     const { agent, idle } = made({ model })

@@ -21,7 +21,7 @@ describe('a run ends', () => {
     expect(result.text).toBe('Hm.')
   })
 
-  it('after 20 when nothing else is said', async () => {
+  it('after 20 by default', async () => {
     const model = looking()
     await new Agent({ id: 'a', model, tools }).generate('Go.')
     expect(model.callCount).toBe(20)

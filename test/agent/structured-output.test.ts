@@ -10,7 +10,7 @@ const schema = z.object({ city: z.string(), degrees: z.number() })
 const good = '{"city":"Bern","degrees":4}'
 
 describe('structured output', () => {
-  it('is the value, checked and typed by its schema, and its shape is told to the model', async () => {
+  it('is the value, checked and typed by its schema, which is sent to the model', async () => {
     const model = scriptedModel([good])
     const stream = await new Agent({ id: 'a', model }).stream('Weather?', { structuredOutput: { schema, name: 'weather', description: 'A report.' } })
     const object = await stream.object

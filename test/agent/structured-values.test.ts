@@ -73,7 +73,7 @@ describe('an answer that is no object', () => {
     expect(shown).toEqual(grown)
   })
 
-  it('[G1.15] [G1.6] is asked for again, and what is wrong with it is told by the names of the schema that was given', async () => {
+  it('[G1.15] [G1.6] is requested again, and its errors are reported by the names of the given schema', async () => {
     const { heed } = recordedHeed()
     const wrong = '{"value":[{"town":"Bern","degrees":"cold"}]}'
     const model = scriptedModel([wrong, '{"value":[]}', wrong, '{"towns":[]}', wrong, wrong])

@@ -46,7 +46,7 @@ describe('the threads of agents that are registered nowhere', () => {
     await top.threads().close()
   })
 
-  it('[M4.5] go with the thread above when it is deleted, what waits in them too, and are listed when asked for', async () => {
+  it('[M4.5] are deleted with the thread above, their pending signals too, and are listed on request', async () => {
     const leaf = new Agent({ id: 'leaf', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', toolCallId: 'p', input: {} }] }]), tools: { pay: createTool({ id: 'pay', requireApproval: true, execute: () => 1 }) } })
     const middle = new Agent({ id: 'middle', model: asks('leaf'), agents: { leaf } })
     const top = new Agent({ id: 'top', model: asks('middle'), agents: { middle } })
@@ -81,7 +81,7 @@ describe('the threads of agents that are registered nowhere', () => {
     await own.threads().close()
   })
 
-  it('go with whoever asks when two programs share an agent', async () => {
+  it('belong to the Heed of the caller when two programs share an agent', async () => {
     const shared = new Agent({ id: 'leaf', model: scriptedModel(['One.', 'Two.']) })
     const tops = ['a', 'b'].map((id) => new Agent({ id, model: asks('leaf'), agents: { leaf: shared } }))
     const heeds = tops.map((top) => new Heed({ agents: { top }, storage: new InMemoryStore() }))

@@ -75,7 +75,7 @@ describe('an agent of an agent', () => {
     expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining('no muse') }])
   })
 
-  it('that refuses, or waits for somebody, is an error the model reads', async () => {
+  it('that refuses, or waits for a decision, is an error the model reads', async () => {
     const refusing = new Agent({ id: 'poet', name: 'Poet', model: scriptedModel(['x']), inputProcessors: [{ id: 'p', processInput: ({ abort }) => abort('no verses') }] })
     const first = await new Agent({ id: 'editor', model: asking(), agents: { poet: refusing } }).generate('Go.')
     expect(first.toolResults).toMatchObject([{ isError: true, result: 'Poet refused: no verses' }])

@@ -50,7 +50,7 @@ describe('a tool', () => {
     }
   })
 
-  it('without a schema takes whatever comes, and is told to the model as one without parameters', async () => {
+  it('without a schema takes any input, and is described to the model without parameters', async () => {
     const model = scriptedModel([call('any', { x: [1] }), 'Done.'])
     const any = createTool({ id: 'any', execute: async (input) => input })
     const { toolResults } = await new Agent({ id: 'a', model, tools: { any } }).generate('Go.')
@@ -81,7 +81,7 @@ describe('a tool', () => {
     expect(thrownBy(() => createTool(config as never))).toMatchObject({ name: 'HeedError', code })
   })
 
-  it('is stopped after timeoutMs, and the model is told', async () => {
+  it('is stopped after timeoutMs, which the model reads as its result', async () => {
     const clock = virtualClock()
     const { heed } = recordedHeed(clock)
     const reasons: unknown[] = []

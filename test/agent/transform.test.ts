@@ -131,7 +131,7 @@ describe('transform of a tool', () => {
 })
 
 describe('transform of an agent', () => {
-  it('[G1.10] is for all its tools, after their own rules, and is told what it looks at', async () => {
+  it('[G1.10] is for all its tools, after their own rules, and receives what it transforms', async () => {
     const seen: TransformContext[] = []
     const transform = {
       transformToolPayload: (context: TransformContext) => {

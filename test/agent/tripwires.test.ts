@@ -129,7 +129,7 @@ describe('a refusal', () => {
     expect((await new Agent({ id: 'a', model: scriptedModel(['Hi.']), inputProcessors: [processor] }).generate('Go.')).tripwire).toEqual({ reason: 'Rejected by p', processorId: 'p' })
   })
 
-  it('is told to onFinish', async () => {
+  it('is passed to onFinish', async () => {
     const heard: unknown[] = []
     await new Agent({ id: 'a', model: scriptedModel(['darn']), outputProcessors: [contentBlocker] }).generate('Go.', { onFinish: ({ tripwire }) => void heard.push(tripwire?.reason) })
     expect(heard).toEqual(['Blocked by the guardrail.'])

@@ -33,7 +33,7 @@ async function apart(asked: string, begun: (chunks: Chunk[]) => boolean): Promis
   return { lead, guide }
 }
 
-it('[R9.4] what an agent says in another process than the one that asked is in the stream above as it is said, each word once', async () => {
+it('[R9.4] the output of an agent in another process than the caller\'s is in the stream above as it is published, each word once', async () => {
   const { lead, guide } = await apart('sub say 6 door', saidTwo)
   await soon(async () => textOf(nested(await log(lead)))).toBe(words(2))
   expect((await guide.ask('activeRun', below))?.status).toBe('running')
@@ -46,7 +46,7 @@ it('[R9.4] what an agent says in another process than the one that asked is in t
   expect((await lead.ask('recall', below.threadId)).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
 
-it('[R9.4] when that process goes too, the stream above says from where the answer is told again', async () => {
+it('[R9.4] when that process ends too, the stream above has the step from which the answer is repeated', async () => {
   const { lead, guide } = await apart('sub say 6 door', saidTwo)
   await soon(async () => textOf(nested(await log(lead)))).toBe(words(2))
   await guide.ask('close')

@@ -35,7 +35,7 @@ const says = (of: Member, text: string, key = 'log') => soon(async () => JSON.st
 const idle = (of: Member, id: string = threadId) => soon(async () => of.ask('activeRun', { threadId: id })).toBeNull()
 
 describe('two processes on one file', () => {
-  it('[A4.2] a message of one enters the run of the other at its next boundary, and its sender is told run and step', async () => {
+  it('[A4.2] a message of one enters the run of the other at its next boundary, and its outcome has run and step', async () => {
     const { runId } = await a.ask('send', `one tool wait ${threadId}`, thread)
     await a.ask('subscribe', 'log', thread)
     await hears(a, 'tool-call')
@@ -50,7 +50,7 @@ describe('two processes on one file', () => {
     expect(await b.ask('runs', threadId)).toHaveLength(1)
   })
 
-  it('[A4.2] what is cancelled in one is discarded for the other that sent it; what waits behind a suspended run is queued', async () => {
+  it('[A4.2] a signal that one cancels is discarded for the other that sent it; one behind a suspended run is queued', async () => {
     await a.ask('send', 'one hang', thread)
     await soon(async () => (await b.ask('activeRun', thread))?.status).toBe('running')
     const { id } = await b.ask('send', 'two say 2', thread)
@@ -76,7 +76,7 @@ describe('two processes on one file', () => {
     expect(signals).toEqual(Array.from({ length: 20 }, (_, round) => `signal same-${round}`))
   })
 
-  it('[W2.2] watchers in both see the same log with the same cursors, whoever runs', async () => {
+  it('[W2.2] watchers in both see the same log with the same cursors, whichever process runs', async () => {
     await Promise.all([a, b].map((each) => each.ask('subscribe', 'log', thread)))
     for (const [index, runner] of [a, b, a, b].entries()) {
       await runner.ask('send', `m${index} say 40`, thread)
@@ -117,7 +117,7 @@ describe('two processes on one file', () => {
     expect(joinedLog(await log(b, 'after'))).toEqual(joinedLog(rest))
   })
 
-  it('[W1.2] a watcher elsewhere is told by a snapshot when the run is taken over, and goes on from there', async () => {
+  it('[W1.2] a watcher elsewhere receives a snapshot when the run is taken over, and continues from there', async () => {
     const [a, b] = await cluster(2) as [Member, Member]
     await b.ask('subscribe', 'log', thread)
     await a.ask('send', `one tool wait ${threadId}`, thread)
@@ -153,7 +153,7 @@ describe('two processes on one file', () => {
     expect(told(seen)).toEqual(kept(await watcher.ask('recall', threadId)))
   })
 
-  it('[W1.2] a watcher whose process sleeps slows nobody, and knows the whole when it wakes', async () => {
+  it('[W1.2] a watcher whose process is stopped slows no other, and has the whole log when it continues', async () => {
     const [a, b] = await cluster(2) as [Member, Member]
     await b.ask('subscribe', 'log', thread)
     await a.ask('send', `one say 20000 ${threadId}`, thread)
@@ -252,7 +252,7 @@ describe('two processes on one file', () => {
     expect(kept(await a.ask('recall', threadId)).some((line) => line.includes('"asked"'))).toBe(true)
   })
 
-  it('what waits for an agent that the runner lacks, or for a caller elsewhere, is run where it can be', async () => {
+  it('signals for an agent that the runner lacks, or of a caller elsewhere, are run where they can be', async () => {
     const file = newFile()
     const a = await member(file, 'guide')
     const b = await member(file, 'guide', 'other')

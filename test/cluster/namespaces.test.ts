@@ -66,7 +66,7 @@ describe('one bus for two processes on one storage', () => {
     }
   })
 
-  it('[B1.8] names a database by its place, without credentials, or as it is told', async () => {
+  it('[B1.8] names a database by its place, without credentials, or by its option', async () => {
     const named = (url: string, namespace?: string) => new LibSQLStore({ url, ...(namespace === undefined ? {} : { namespace }) }).namespace
     expect(named('libsql://user:pass@DB.example.com/?authToken=secret')).toBe('libsql:db.example.com:443')
     expect(named('https://db.example.com')).toBe('libsql:db.example.com:443')

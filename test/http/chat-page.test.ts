@@ -117,7 +117,7 @@ describe('a chat page', () => {
     expect(said(await last(await transport.sendMessages({ ...send, messages: [all] }), all))).toEqual(['tool-pay output-available', 'tool-pay output-available', 'Done.'])
   })
 
-  it('[U1.7] a decision that somebody else made first is no error: what became of it is told', async () => {
+  it('[U1.7] a decision that another caller made first is no error: the answer has its outcome', async () => {
     const { transport, agent } = await chatting([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'Done.'], { pay })
     const asked = await last(await transport.sendMessages({ ...send, messages: [user('m1', 'Pay.')] }))
     await agent.sendToolApproval({ ...thread, approved: true })

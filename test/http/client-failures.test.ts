@@ -21,7 +21,7 @@ async function answering(listener: RequestListener) {
 }
 
 describe('what the client can not ask', () => {
-  it('[H6.6] is told as what it is, and nobody is asked', async () => {
+  it('[H6.6] is reported as what it is, without a request', async () => {
     const { baseUrl, state } = await answering((_request, response) => response.end('{}'))
     const circular: Record<string, unknown> = {}
     circular.self = circular
@@ -40,7 +40,7 @@ describe('what the client can not ask', () => {
     expect(state.asked).toBe(0)
   })
 
-  it('[H6.6] something else than a server is told as that, and asked once', async () => {
+  it('[H6.6] a response of something else than a server is reported as such, after one request', async () => {
     const { baseUrl, state } = await answering((_request, response) => response.end('<html>Sign in</html>'))
     await expect(new HeedClient({ baseUrl }).health()).rejects.toMatchObject({ name: 'HeedError', code: 'unreachable', retryable: false })
     expect(state.asked).toBe(1)

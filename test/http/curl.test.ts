@@ -9,7 +9,7 @@ import { served, thread } from './serving.ts'
 
 const found = await findProgram('curl')
 
-it.skipIf('missing' in found)(`[H2.5] curl --no-buffer shows each chunk when it is said${whySkipped(found)}`, async () => {
+it.skipIf('missing' in found)(`[H2.5] curl --no-buffer shows each chunk when it is published${whySkipped(found)}`, async () => {
   const hold = gate()
   const model = scriptedModel([{ text: ['First ', 'words.'] }, { text: 'Later.', gate: hold.promise }])
   const { server, ask } = await served({ guide: new Agent({ id: 'guide', model }) })

@@ -53,7 +53,7 @@ it('[H2.2] who is cut off before the first chunk of a thread at rest gets the ru
   }, world)
 })
 
-it('[H2.2] EventSource is told where it begins, and goes on from there', async () => {
+it('[H2.2] EventSource receives its first cursor, and continues from there', async () => {
   const { agent, ask } = await behind([])
   const path = `/agents/guide/threads/${thread.threadId}/subscribe?resourceId=${thread.resourceId}`
   const response = await ask(path)
@@ -99,7 +99,7 @@ it('[H2.4] a stream that fell silent is an error with a name', async () => {
   await expect(quiet.processDataStream({ onChunk() {} })).rejects.toMatchObject({ code: 'unreachable', details: { silenceMs: 50 } })
 })
 
-it('[H2.4] a client waits longer than the heartbeat that the server announces, unless it is told otherwise', async () => {
+it('[H2.4] a client waits longer than the heartbeat that the server announces, unless an option says otherwise', async () => {
   const silences = async (heartbeatMs: number, silenceMs?: number) => {
     const { ask } = await behind([], { heartbeatMs })
     const response = await ask('/agents/guide/threads/subscribe', { json: thread })

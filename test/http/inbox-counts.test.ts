@@ -5,7 +5,7 @@ import { served, thread } from './serving.ts'
 
 const persist: Record<NotificationPriority, 'persist'> = { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' }
 
-it('[U1.4] a subscription that asks for it is told the counts of its own inbox, the last alone; one that does not hears nothing of it', async () => {
+it('[U1.4] a subscription that requests it receives the counts of its own inbox, the last alone; others receive none', async () => {
   const agent = new Agent({ id: 'guide', model: scriptedModel(['Hi.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist', priorities: persist } } })
   const { client } = await served({ guide: agent })
   const remote = client.getAgent('guide')

@@ -39,7 +39,7 @@ describe('messages that are named', () => {
     expect((await list({})).ids).toHaveLength(10)
   })
 
-  it('[H6.4] of another resource are told like those of a thread that is not there', async () => {
+  it('[H6.4] of another resource are answered like those of a missing thread', async () => {
     const { list } = await world()
     for (const more of [{}, { perPage: '2' }] as Array<Record<string, string>>) {
       const own = await list({ ...more, include: JSON.stringify([{ id: 'a2' }]) }, 'two')

@@ -61,7 +61,7 @@ describe('memory as existing clients read it', () => {
     expect(await search({ filter: { topic: { $regex: '(a+)+$' } } })).toMatchObject({ code: 'unsupported_option' })
   })
 
-  it('[H5.1] working memory is told with its template and whether the thread is there, also before it is', async () => {
+  it('[H5.1] working memory is answered with its template and whether the thread exists, also before it does', async () => {
     for (const scope of ['thread', 'resource'] as const) {
       const { read, say } = await open(scope)
       const path = '/threads/thread-1/working-memory?agentId=guide&resourceId=user-1'
@@ -89,7 +89,7 @@ describe('memory as existing clients read it', () => {
     expect(await read('/save-messages?agentId=guide', { messages: [message] })).toMatchObject({ messages: [{ id: 'm1', content: { parts: [{ type: 'text', text: 'One' }] } }] })
   })
 
-  it('[H5.1] the setup of a memory is told', async () => {
+  it('[H5.1] the configuration of a memory is answered', async () => {
     const { read } = await open()
     expect(await read('/status?agentId=guide')).toEqual({ result: true, memoryType: 'local' })
     expect(await read('/config?agentId=guide')).toEqual({

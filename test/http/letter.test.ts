@@ -121,7 +121,7 @@ describe('what existing clients ask, to the letter', () => {
     }
   })
 
-  it('[H5.1] an agent is told with its tools and its model, and without its instructions', async () => {
+  it('[H5.1] an agent is described with its tools and its model, and without its instructions', async () => {
     const { ask } = await open()
     const told = (await (await ask('/agents/guide')).json()) as { tools: Record<string, { inputSchema: string }> }
     expect(told).toMatchObject({ id: 'guide', name: 'guide', description: '', instructions: '', provider: 'scripted', modelId: 'scripted', modelVersion: 'v4', tools: { pay: { id: 'pay' } } })

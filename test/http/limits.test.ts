@@ -62,7 +62,7 @@ describe('what one caller may do to a server', () => {
     expect((await ask('/agents/guide/send-message', { method: 'POST', headers: { 'content-type': 'text/plain', origin: 'https://evil.example' }, body: JSON.stringify({ message: 'Hi', ...thread }) })).status).toBe(415)
   })
 
-  it('[H3.6] a wildcard never goes with cookies; without cors nobody is named', async () => {
+  it('[H3.6] a wildcard never goes with cookies; without cors no origin is named', async () => {
     const { ask } = await served({ guide: guide() }, { cors: { origin: '*', credentials: true } })
     expect((await ask('/agents', { headers: { origin: 'https://any.example' } })).headers.get('access-control-allow-origin')).toBeNull()
     const { ask: closed } = await served({ guide: guide() })

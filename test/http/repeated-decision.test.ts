@@ -89,7 +89,7 @@ describe('a decision that is made again under its key', () => {
     expect(parts.filter((part) => part.type === 'tool-invocation' && part.toolInvocation.state === 'result')).toHaveLength(1)
   })
 
-  it('[H1.6] what tools of the caller answered is answered by whoever comes next, when the server goes before its turn', async () => {
+  it('[H1.6] results of the caller\'s tools are used by the next process when the server ends before its turn', async () => {
     const { post, guide, quiet, url, server } = await serving(weather, { text: ['Let me '], hang: true })
     await post('send-message', { message: 'Weather?', ifIdle: { streamOptions: { clientTools } } })
     await quiet()
@@ -125,7 +125,7 @@ describe('a client whose answers are lost', () => {
     expect(paid).toHaveLength(1)
   })
 
-  it('[H1.7] copies nothing twice and asks nobody twice', async () => {
+  it('[H1.7] copies nothing twice and calls no model twice', async () => {
     const { client, post, guide, model, quiet } = await behind(['answer lost', 'answer lost'], 'Hello.', 'Again.', 'And again.')
     await post('send-message', { message: 'Hi.' })
     await quiet()

@@ -65,7 +65,7 @@ describe('the server and the client', () => {
     subscription.unsubscribe()
   })
 
-  it('lists, reorders and cancels what waits, and explains it', async () => {
+  it('lists, reorders and cancels pending signals, and explains them', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['I ', 'wait'], hang: { parts: 1 } }]) })
     const { client } = await served({ guide: agent })
     const remote = client.getAgent('guide')

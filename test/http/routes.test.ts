@@ -126,7 +126,7 @@ describe('every route that existing clients know', () => {
     expect(check.errors ?? [], text).toEqual([])
   })
 
-  it('[H5.2] no thread is observed, and nobody here keeps observations: said by name', async () => {
+  it('[H5.2] observation of threads is not supported, and is refused by name', async () => {
     const { http } = await world()
     const refused = await http(`/memory/observational-memory?${agentId}&resourceId=${resourceId}`)
     expect([refused.status, await refused.json()]).toMatchObject([400, { code: 'unsupported_option' }])

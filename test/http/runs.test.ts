@@ -35,7 +35,7 @@ describe('runs over HTTP', () => {
     await expect(remote.observe({ runId })).rejects.toMatchObject({ code: 'no_active_run', details: { status: 409 } })
   })
 
-  it('[H1.4] tells of the run of somebody else what it tells of none', async () => {
+  it('[H1.4] answers for a run of another resource as for an unknown one', async () => {
     const auth = apiKeys({ 'a-long-random-key-1': { id: 'one', resources: ['user-1'] }, 'a-long-random-key-2': { id: 'two', resources: ['user-2'] } })
     const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([{ text: ['I ', 'wait'], hang: { parts: 1 } }]) }) }, { auth })
     const as = (name: 1 | 2) => ({ authorization: `Bearer a-long-random-key-${name}` })

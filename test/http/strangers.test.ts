@@ -12,7 +12,7 @@ import { served, thread } from './serving.ts'
 const guide = () => new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
 
 describe('those who watch over a server', () => {
-  it('[H3.8] are answered, whatever strangers ask', async () => {
+  it('[H3.8] are answered, whatever unauthenticated clients request', async () => {
     const { ask } = await served({ guide: guide() }, { rateLimit: { requests: 2, perMs: 3_600_000 } })
     const statuses = async (path: string, times: number) => {
       const all: number[] = []
@@ -25,7 +25,7 @@ describe('those who watch over a server', () => {
     expect(await statuses('/agents', 1)).toEqual([200])
   })
 
-  it('[H3.8] are told that the storage does not answer any more', async () => {
+  it('[H3.8] report that the storage no longer answers', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'heed-ready-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const url = `file:${join(folder, 'heed.db')}`

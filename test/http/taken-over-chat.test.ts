@@ -56,7 +56,7 @@ function shownBy(stream: unknown, message?: UIMessage) {
 const send = { trigger: 'submit-message', chatId: thread.threadId } as const
 const asked: UIMessage = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }
 
-describe('a chat that nobody follows, when another process takes its run up', () => {
+describe('a chat without a subscription, when another process takes its run over', () => {
   it('[U1.6] shows what history says: neither the finished step nor the words before are repeated', async () => {
     const { next, history, transport } = await twoServers([looks, begins], ['Once upon a time, there was a train.'])
     const page = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
@@ -102,7 +102,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     expect(said(page.message)).toEqual(['I look.', 'tool-look output-available', 'Once upon a time, there was a train.'])
   })
 
-  it('[U1.6] what is said otherwise is another part', async () => {
+  it('[U1.6] other text is another part', async () => {
     const { next, transport } = await twoServers([begins], ['There was a train.'])
     const page = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
     await expect.poll(() => said(page.message)).toEqual(['Once upon '])

@@ -101,7 +101,7 @@ describe('tokens of an issuer', () => {
     expect(await status(made())).toBe(401)
   })
 
-  it('[H3.5] are known by new keys once they are published, and strangers do not make the server ask for them', async () => {
+  it('[H3.5] are verified by new keys once they are published, and unauthenticated requests do not make the server fetch them', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { state, status } = await world(jwk('rsa'))
     expect(await status(token())).toBe(200)
@@ -210,7 +210,7 @@ describe('tokens of an issuer', () => {
     expect(() => jwt({ jwks: jwks as string, issuer, audience: 'heed' })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { option: 'jwks' } }))
   })
 
-  it('[H3.5] are taken by a key that is said to be for them, also beside one of the same name that is not', async () => {
+  it('[H3.5] are verified by a key that is declared for them, also beside one of the same name that is not', async () => {
     const { status } = await world(jwk('other', { kid: 'rsa', alg: 'PS256' }), jwk('rsa', { alg: 'RS256', use: 'sig', key_ops: ['verify'] }))
     expect(await status(token())).toBe(200)
   })

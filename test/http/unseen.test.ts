@@ -76,7 +76,7 @@ describe('a thread of another resource', () => {
     }
   })
 
-  it('[H3.4] is refused by name to whoever may reach everything', async () => {
+  it('[H3.4] is refused by name to a principal that may access every resource', async () => {
     const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Hello.']) }) })
     await ask('/agents/guide/send-message', { json: { message: 'Hi', threadId: 't', resourceId: 'user-1' } })
     const refused = await ask('/agents/guide/threads/subscribe', { json: { threadId: 't', resourceId: 'user-2' } })

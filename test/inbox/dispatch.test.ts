@@ -133,7 +133,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await soon(async () => (await list()).map(({ status, deliveryAttempts }) => [status, deliveryAttempts])).toEqual([['failed', 1], ['delivered', 1]])
   })
 
-  it('[N2.7] a suspended thread is active: what waits for idleness waits for the decision too', async () => {
+  it('[N2.7] a suspended thread is active: records that wait for an idle thread wait for the decision too', async () => {
     const model = scriptedModel(({ index }) => (index === 0 ? { toolCalls: [{ toolName: 'pay', input: {} }] } : 'Done.'))
     const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
     const agent = new Agent({ id: 'support', model, tools: { pay } })
@@ -151,7 +151,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
 describe('dispatch by the next process', () => {
   const libsql = fileKind()
 
-  it('[N2.3] goes on with what was put off, and decides what nobody decided about', async () => {
+  it('[N2.3] continues with deferred records, and decides undecided ones', async () => {
     const clock = virtualClock()
     const place = libsql.make({ clock })
     const first = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...deferred })

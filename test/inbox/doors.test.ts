@@ -56,7 +56,7 @@ describe.each(placeKinds())('what a notification can\'t be sent with, $name', ({
 })
 
 describe.each(placeKinds())('the inbox tool and what can\'t be searched for, $name', ({ make }) => {
-  it('[N4.4] is told so by name', async () => {
+  it('[N4.4] is refused by name', async () => {
     const storage = make().store()
     const inbox = (await notificationStoreOf(storage)) as NotificationStore
     const searching = scriptedModel([{ toolCalls: [{ toolName: 'inbox', input: { action: 'search', query: 'x'.repeat(60_000) } }] }, 'Done.'])

@@ -57,7 +57,7 @@ describe.each(sharedPlaceKinds())('summaries that are due together, $name', ({ m
     expect((await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages.filter(({ type }) => type === 'notification-summary')).toHaveLength(1)
   })
 
-  it('[N1.10] what a run takes in while the next is on its way is told once', async () => {
+  it('[N1.10] what a run drains while the next summary is being sent is summarized once', async () => {
     const { agent, model, storage, work, rest } = await openWorld(make, atOnce)
     await work()
     await agent.sendNotificationSignal({ ...ci, source: 'a' }, thread)
@@ -74,7 +74,7 @@ describe.each(sharedPlaceKinds())('summaries that are due together, $name', ({ m
     expect(told(model)).toEqual([summary('a'), summary('b')])
   })
 
-  it('[N1.10] whoever takes a summary back and dies before it is counted elsewhere leaves it to be told', async () => {
+  it('[N1.10] a process that withdraws a summary and dies before it is counted elsewhere leaves it to be sent', async () => {
     const { agent, inbox, storage, model, work, rest, clock, list } = await openWorld(make, atOnce)
     await work()
     const { record } = await agent.sendNotificationSignal({ ...ci, source: 'a' }, thread)

@@ -80,7 +80,7 @@ describe.each(placeKinds())('notifications that fail, $name', ({ make }) => {
     expect(record).toEqual((await world.list())[0])
   })
 
-  it('[N2.2] what is retried is sent at once, with nobody looking', async () => {
+  it('[N2.2] a retried record is sent at once, before the next due dispatch', async () => {
     const world = await openWorld(make, {}, { maxAttempts: 1 })
     const disk = breakDisk(world)
     const { record } = await world.agent.sendNotificationSignal(ci, thread)
@@ -92,7 +92,7 @@ describe.each(placeKinds())('notifications that fail, $name', ({ make }) => {
     }).toBe('delivered')
   })
 
-  it('[N2.2] a low one whose summary failed is summarised when it is retried, and wakes nobody', async () => {
+  it('[N2.2] a low one whose summary failed is summarized when it is retried, and wakes no agent', async () => {
     const world = await openWorld(make, {}, { maxAttempts: 1 })
     const disk = breakDisk(world)
     const { record } = await world.agent.sendNotificationSignal({ ...ci, priority: 'low' }, thread)

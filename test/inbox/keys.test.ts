@@ -13,7 +13,7 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     expect(await history()).toEqual(['notification'])
   })
 
-  it('[N1.1] one that interrupts an active run is told of once, then comes in full once, however often it is sent', async () => {
+  it('[N1.1] one that interrupts an active run is summarized once, then delivered in full once, however often it is sent', async () => {
     const { agent, work, rest, list, calls, history } = await openWorld(make)
     await work()
     const high = { ...ci, priority: 'high', dedupeKey: 'ci:main' } as const
@@ -73,7 +73,7 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     expect(await list()).toHaveLength(2)
   })
 
-  it('[N1.1] without a memory, only what waits is counted', async () => {
+  it('[N1.1] without a memory, only pending records are counted', async () => {
     const { agent, list } = await openWorld(make)
     for (let index = 0; index < 2; index++) await agent.sendNotificationSignal({ ...ci, dedupeKey: 'k' }, thread)
     expect(await list()).toHaveLength(2)

@@ -23,7 +23,7 @@ describe.each(placeKinds())('text that is not all readable, $name', ({ make }) =
     expect(read().join()).toContain(`title="${shown}"`)
   })
 
-  it('[N1.12] half of a pair in a summary is the sign for what can\'t be read, at once and for good', async () => {
+  it('[N1.12] half of a surrogate pair in a summary is the replacement character, at once and when it is stored', async () => {
     const { agent, calls, read, list } = await openWorld(make)
     const { record } = await agent.sendNotificationSignal({ ...ci, summary: half }, thread)
     expect(record.summary).toBe('cut \uFFFD')

@@ -41,7 +41,7 @@ describe.each(sharedPlaceKinds())('what no run has taken in yet is one summary, 
     await rest()
   })
 
-  it('[N1.10] what waited for its quiet period joins one that nobody has seen', async () => {
+  it('[N1.10] records after their quiet period join a summary that no run has read', async () => {
     const { agent, read, work, rest, clock, summarised, list } = await openWorld(make)
     await work()
     await agent.sendNotificationSignal(high, thread)
@@ -85,7 +85,7 @@ describe.each(sharedPlaceKinds())('what no run has taken in yet is one summary, 
     expect(JSON.stringify(model.calls[1]?.prompt).match(/<notification-summary/g)).toHaveLength(1)
   })
 
-  it('[N1.10] whoever took its words back because another came first, and died before it sent them again, loses none', async () => {
+  it('[N1.10] a process that withdrew its summary because another came first, and died before it sent it again, loses none', async () => {
     const { agent, inbox, read, work, rest, clock, storage } = await openWorld(make)
     await work()
     // So that somebody looks: an inbox in memory that nobody has used is not looked at.
@@ -105,7 +105,7 @@ describe.each(sharedPlaceKinds())('what no run has taken in yet is one summary, 
     expect(read().filter((text) => text.startsWith('<notification-summary'))).toEqual([summary(1)])
   })
 
-  it('[N1.10] whoever joined another\'s words and died before it sent them loses none', async () => {
+  it('[N1.10] a process that joined another\'s summary and died before it sent it loses none', async () => {
     const { agent, inbox, read, work, rest, clock, list } = await openWorld(make)
     await work()
     const { record } = await agent.sendNotificationSignal({ ...high, id: 'first' }, thread)

@@ -7,7 +7,7 @@ import { gate, idle, soon, userTexts } from '../thread/said.ts'
 import { ci, thread } from './world.ts'
 
 describe.each(sharedPlaceKinds())('agents of several processes on one thread, $name', ({ make }) => {
-  it.each([true, false])('[N2.13] what waits for an agent elsewhere is sent soon after the run, by the word of whoever ended it (dispatches itself: %s)', async (enabled) => {
+  it.each([true, false])('[N2.13] records for an agent of another process are sent soon after the run, by the message of the process that ended it (dispatches itself: %s)', async (enabled) => {
     const clock = virtualClock()
     const place = make({ clock })
     const hold = gate()

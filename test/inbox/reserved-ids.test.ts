@@ -5,7 +5,7 @@ import { idle } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 describe.each(placeKinds())('ids that notifications and schedules have, $name', ({ make }) => {
-  it('[A3.8] can not be taken by a sender, so that what they stand for is told', async () => {
+  it('[A3.8] cannot be used by a sender, so that what they identify is delivered', async () => {
     const { agent, history, list, heed } = await openWorld(make)
     const refused = (send: () => unknown) => {
       try {

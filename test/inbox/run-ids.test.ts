@@ -35,7 +35,7 @@ describe.each(sharedPlaceKinds())('the run of a result, $name', ({ make }) => {
     expect(queued?.runId).not.toBe(active)
   })
 
-  it('[N1.13] is the id of its signal where that wakes nobody', async () => {
+  it('[N1.13] is the id of its signal where that wakes no agent', async () => {
     const { agent } = await openWorld(make, { notifications: { deliveryPolicy: { decide: ({ now }) => ({ action: 'summarize', summaryAt: now }) } } })
     const { runId, signal, persisted } = await agent.sendNotificationSignal({ ...ci, priority: 'low' }, thread)
     await persisted

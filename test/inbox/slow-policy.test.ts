@@ -68,7 +68,7 @@ describe.each(placeKinds())('a policy that takes its time, $name', ({ make }) =>
     }).toBe(1_100)
   })
 
-  it('[N1.6] is asked once, however long it may take, and by nobody else meanwhile', async () => {
+  it('[N1.6] is called once, however long it takes, and by no other process meanwhile', async () => {
     const { asked, config } = hanging()
     const world = await openWorld(make, config, { decideTimeoutMs: 300 * second })
     const sent = world.agent.sendNotificationSignal({ ...ci, source: 'hangs' }, thread)
@@ -81,7 +81,7 @@ describe.each(placeKinds())('a policy that takes its time, $name', ({ make }) =>
     expect(asked()).toBe(1)
   })
 
-  it('[N2.3] [N2.5] is not waited for by a close: whoever comes next decides', async () => {
+  it('[N2.3] [N2.5] is not awaited by a close: the next process decides', async () => {
     const { asked, config } = hanging()
     const world = await openWorld(make, config)
     await world.agent.sendNotificationSignal(ci, thread)

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'heed-inbox-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('a notification that is stored', () => {
-  it('[N1.9] is on the disk of its own database, or its sender is told that it is not', async () => {
+  it('[N1.9] is on the disk of its own database, or its sender receives an error', async () => {
     const path = join(folder, 'inbox.db')
     const storage = new CompositeStore({
       default: new LibSQLStore({ url: `file:${join(folder, 'threads.db')}` }),

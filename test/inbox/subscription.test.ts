@@ -69,7 +69,7 @@ describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
     expect(seen()).toEqual(Array.from({ length: 250 }, (_, index) => `Missed ${index}. pending`))
   })
 
-  it('[N4.2] one that does not read holds nothing and slows nobody; it ends with itself, with a break, and with its Heed', async () => {
+  it('[N4.2] one that does not read holds nothing and slows no other; it ends with itself, with a break, and with its Heed', async () => {
     const { agent, heed } = await openWorld(make, kept)
     const slow = (await agent.subscribeToInbox(thread)).stream[Symbol.asyncIterator]()
     for (let index = 0; index < 20; index++) await agent.sendNotificationSignal({ ...ci, summary: 'The same.', coalesceKey: 'k' }, thread)
@@ -105,7 +105,7 @@ describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
 })
 
 describe('a subscription to an inbox that others write to', () => {
-  it('[N4.1] hears of what another store on the file took in, by a bell and not by the clock', async () => {
+  it('[N4.1] receives what another store on the file accepted, by a notification and not by the clock', async () => {
     const place = fileKind().make()
     const other = () => new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
     const [watching, writing] = [other(), other()]

@@ -64,7 +64,7 @@ describe.each(sharedPlaceKinds())('tick, $name', ({ make }) => {
     await rest()
   })
 
-  it('[N2.4] [N2.13] a tick that finds its thread busy counts nothing and hides nothing: the first after the run sends what waits', async () => {
+  it('[N2.4] [N2.13] a tick that finds its thread active counts nothing and hides nothing: the first after the run sends the pending records', async () => {
     const { agent, heed, work, rest, list } = await openWorld(make, {}, off)
     await work()
     await agent.sendNotificationSignal([{ ...ci, priority: 'high' }, { ...ci, priority: 'high' }], thread)

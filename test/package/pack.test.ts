@@ -33,7 +33,7 @@ function pack(files: Record<string, string | object>, limits: PackLimits = { pac
 }
 
 describe('the packed package', () => {
-  it('is built, packed, installed, imported and compiled as a stranger would', () => {
+  it('is built, packed, installed, imported and compiled as a user would', () => {
     const { problems, names, summary } = pack(good)
     expect(problems).toEqual([])
     expect(names).toEqual(['build', 'tarball', 'install', 'installed', 'modules', 'imports', 'types'])
@@ -41,7 +41,7 @@ describe('the packed package', () => {
     expect(summary.types).toContain('2 subpaths compile, strict, nodenext, libraries checked too')
   })
 
-  it('tells what a stranger would run into', () => {
+  it('reports what a user would meet', () => {
     const { problems } = pack(
       {
         ...good,

@@ -34,7 +34,7 @@ function textOf(chunks: readonly Chunk[]): string {
 const cursors = (chunks: readonly Chunk[]) => chunks.flatMap(({ cursor }) => (cursor === undefined ? [] : [cursor.split('.').map(Number) as [number, number]]))
 
 describe.each(placeKinds())('text that a guardrail holds back, $name', ({ make }) => {
-  it('[R7.4] that is refused reaches nobody: not who watches, who comes in the middle, who comes back, nor who comes later', async () => {
+  it('[R7.4] that is refused reaches no subscriber: present, joining in the middle, reconnecting or later', async () => {
     const inside = gate()
     const verdict = gate()
     const guard = holding(async () => (inside.open(), await verdict.promise, false))

@@ -29,7 +29,7 @@ describe('chunks that processors make', () => {
     ['a snapshot of the thread', ({ runId }) => ({ type: 'data-thread-snapshot', runId, data: {} })],
   ]
 
-  it.each(forged)('[G2.8] [G2.34] that are %s end the run by name: nobody sees them, and the thread goes on', async (_, forge) => {
+  it.each(forged)('[G2.8] [G2.34] that are %s end the run with a named error: no subscriber receives them, and the thread continues', async (_, forge) => {
     let done = false
     const forger: Processor = {
       id: 'p',

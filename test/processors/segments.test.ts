@@ -108,7 +108,7 @@ describe.each(placeKinds())('what was said since input last entered, $name', ({ 
 
   const breaks = { text: ['SECRET ', 'words'], errorAfter: { parts: 3, error: { status: 400, message: 'gone' } } }
 
-  it('[R7.5] is refused when its stream breaks for good, and when another model goes on from there', async () => {
+  it('[R7.5] is refused when its stream fails permanently, and when another model continues from there', async () => {
     const lost = new Agent({ id: 'a', model: scriptedModel([breaks]), outputProcessors: [guard] })
     openHeed({ lost }, make().store())
     expect((await lost.generate('Go.', { memory })).tripwire?.reason).toBe('blocked')
@@ -120,7 +120,7 @@ describe.each(placeKinds())('what was said since input last entered, $name', ({ 
     expect([second.callCount, await stored(found)]).toEqual([1, []])
   })
 
-  it('[R7.5] is changed when its stream breaks for good, and when another model goes on from there', async () => {
+  it('[R7.5] is changed when its stream fails permanently, and when another model continues from there', async () => {
     const lost = new Agent({ id: 'a', model: scriptedModel([breaks]), outputProcessors: [redacting] })
     openHeed({ lost }, make().store())
     const error = await lost.generate('Go.', { memory }).catch((thrown: unknown) => thrown)

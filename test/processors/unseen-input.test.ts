@@ -31,7 +31,7 @@ describe.each(placeKinds())('what was stored and is not in the window, $name', (
   const state = (agent: Agent, contents: string) => agent.sendStateSignal({ id: 'lane', cacheKey: contents, contents }, { ...thread, ...quiet })
   const note = async (agent: Agent, contents: string, threadId = 't') => await agent.sendMessage(contents, { threadId, resourceId: 'u', ...quiet }).persisted
 
-  it('[G2.11] is seen by processInput before a lane is told again of it, and once', async () => {
+  it('[G2.11] is passed to processInput once, before a lane repeats it', async () => {
     const { agent, seen, read } = open({ lastMessages: false })
     await state(agent, 'The tab is secret.')
     await agent.generate('Hi.', { memory })

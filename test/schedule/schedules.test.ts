@@ -78,7 +78,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     await heed.close()
   })
 
-  it('[S1.3] on an active thread: a turn of its own, not this time, or in place of what is said', async () => {
+  it('[S1.3] on an active thread: a run of its own, skipped, or in place of the current answer', async () => {
     const active = async (overlap: 'allow' | 'skip' | 'replace') => {
       const world = openSchedules(make)
       const { agent, clock, holdNext, calls, release } = world
@@ -106,7 +106,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(replace.said()).toEqual(['Work.', 'Look around.'])
   })
 
-  it('[S1.1] [N2.11] a tick that takes less than there are agents passes none over for good', async () => {
+  it('[S1.1] [N2.11] a tick that takes fewer than there are agents reaches each of them in time', async () => {
     const clock = virtualClock()
     const model = scriptedModel(() => 'Noted.')
     const agents = Object.fromEntries(['one', 'two', 'three'].map((id) => [id, new Agent({ id, model })]))

@@ -87,7 +87,7 @@ describe.each(storages)('deliveries, %s', (_, storage) => {
     await expect.poll(async () => (await other.tick(), inbox())).toMatchObject([{ agentId: 'elsewhere', deliveryAction: 'persist' }])
   })
 
-  it('[E1.8] a thread that is deleted hears of nothing, and no event brings it back', async () => {
+  it('[E1.8] a deleted thread receives no event, and no event creates it again', async () => {
     const { webhook, post, inbox, agent } = await listening({ storage: storage(), notifications: {}, webhook: { notification: () => ({ kind: 'paid', summary: 'Paid.', priority: 'urgent' }) } })
     await agent.generate('Hi', { memory: { thread: 't1', resource: 'user-1' } })
     await webhook.subscribe({ ...thread, ...guide })
@@ -99,7 +99,7 @@ describe.each(storages)('deliveries, %s', (_, storage) => {
     expect(await inbox()).toEqual([])
   })
 
-  it('[E1.8] a thread that changes hands is told under its new resource', async () => {
+  it('[E1.8] a thread that is transferred receives events under its new resource', async () => {
     const { webhook, post, inbox, agent } = await listening({ storage: storage() })
     await agent.generate('Hi', { memory: { thread: 't1', resource: 'user-1' } })
     await webhook.subscribe({ ...thread, ...guide })

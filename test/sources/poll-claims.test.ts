@@ -53,7 +53,7 @@ async function until(clock: VirtualClock, isSo: () => boolean | Promise<boolean>
   await expect.poll(async () => (await clock.advance(step), isSo())).toBe(true)
 }
 
-it('[E1.6] is asked by nobody else while it is asked, however long that takes, and again when it is over', async () => {
+it('[E1.6] is polled by no other process during a poll, however long that takes, and again after it', async () => {
   let running = 0
   let most = 0
   let asked = 0
@@ -76,7 +76,7 @@ it('[E1.6] is asked by nobody else while it is asked, however long that takes, a
   answer()
 })
 
-it('[E1.6] is given up after ten minutes: its signal aborts, and somebody asks again', async () => {
+it('[E1.6] is given up after ten minutes: its signal aborts, and a process polls again', async () => {
   const signals: AbortSignal[] = []
   const told: unknown[] = []
   const stuck: Poll = ({ signal }) => {

@@ -25,7 +25,7 @@ class Builds extends SignalProvider {
   }
 }
 
-it('[E1.6] is asked by one process at a time, and by nobody while nobody subscribed', async () => {
+it('[E1.6] is polled by one process at a time, and by none without a subscription', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const clock = virtualClock()

@@ -28,7 +28,7 @@ function parents(spans: readonly CollectedSpan[]): Record<string, string> {
 }
 
 describe('requests that say who asks for them', () => {
-  it('[T1.6] what somebody waits for is below the span that the request names: generate, stream, an approval', async () => {
+  it('[T1.6] what a caller awaits is below the span that the request names: generate, stream, an approval', async () => {
     const { spans, flush, exporter } = await registerSdk()
     const { ask } = await served({ guide: guide() })
     const memory = { thread: thread.threadId, resource: thread.resourceId }
@@ -83,7 +83,7 @@ describe('requests that say who asks for them', () => {
     expect(parents(spans)['invoke_agent Guide']).toBe('the caller')
   })
 
-  it('[T1.6] a span that is open around the handler stays the one above, and strangers name none', async () => {
+  it('[T1.6] a span that is open around the handler stays the parent, and unauthenticated requests name none', async () => {
     const { spans, flush, tracer } = await registerSdk()
     const heed = new Heed({ agents: { guide: guide() }, storage: new InMemoryStore(), logger: silentLogger })
     const seen: Array<string | undefined> = []

@@ -103,7 +103,7 @@ describe('traces', () => {
     expect(points.filter(({ metric }) => metric === 'gen_ai.execute_tool.duration')).toMatchObject([{ attributes: { 'gen_ai.tool.name': 'pay', 'error.type': 'TypeError' } }])
   })
 
-  it('[T1.2] an error is told by its type and code alone unless what was said is recorded: its words may quote that', async () => {
+  it('[T1.2] an error is recorded by its type and code alone unless contents are recorded: its message may quote them', async () => {
     const { spans, flush } = await registerSdk()
     const pay = createTool({ id: 'pay', inputSchema: z.object({ iban: z.number() }), execute: async () => 1 })
     const fail = createTool({ id: 'fail', execute: async () => Promise.reject(Object.assign(new Error('Ada of Zermatt has no account'), { code: 'ENOTFOUND' })) })
@@ -184,7 +184,7 @@ describe('traces', () => {
     expect(reasons('invoke_agent Guide')).toEqual([['aborted']])
   })
 
-  it('[T1.1] a call that waits for approval has no span until it is executed, below whoever approved it', async () => {
+  it('[T1.1] a call that waits for approval has no span until it is executed, below the span of the approval', async () => {
     const { spans, flush, tracer } = await registerSdk()
     const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
     const agent = agentOf({ model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'Paid.'], { modelId: 'm1' }), tools: { pay } })
@@ -203,7 +203,7 @@ describe('traces', () => {
     expect(spans.find(({ name }) => name === 'invoke_agent Guide')).toMatchObject({ attributes: { 'heed.run.resumed': true, 'heed.run.id': runId }, events: [] })
   })
 
-  it('[T1.1] what a lane is told is on the send, and on the run where a processor tells it', async () => {
+  it('[T1.1] a state signal is on the span of the send, and on that of the run where a processor computes it', async () => {
     const { spans, flush, exporter } = await registerSdk()
     const agent = agentOf({ inputProcessors: [{ id: 'clock-lane', stateId: 'page', computeStateSignal: async () => ({ contents: 'The page is open.', cacheKey: 'open', mode: 'snapshot' as const }) }] })
     heedOf(agent)

@@ -88,7 +88,7 @@ describe('a transaction that is done again with answers', () => {
     expect(rows()).toEqual([])
   })
 
-  it('comes to what the same transaction comes to at hand, whatever it does', async () => {
+  it('has the result of the same transaction on a local database, for any statements', async () => {
     const id = integer({ min: 1, max: 6 })
     const step = record({ act: constantFrom('read', 'change', 'add', 'insert', 'remove', 'refuse'), id, n: id, onlyIf: constantFrom('always', 'before', 'not before') })
     await assert(asyncProperty(array(step, { maxLength: 30 }), async (steps) => {

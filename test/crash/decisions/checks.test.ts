@@ -132,6 +132,10 @@ describe('the checker of decisions', () => {
     ['a refusal with an abort at the end of a run that was aborted', evidence({ notes: [click(), decided(), click({ click: 'k2', form: 'http generate' }), refused('aborted', {}, 'k2')], runs: [abortedRun] })],
     ['a run that a process left that closed before the store answered', evidence({ ...leftRun, notes: [...begins, left, written(100)] })],
     ['a repeated decision', evidence({ notes: [click(), decided(), click(), decided()] })],
+    ['a call that was interrupted and approved by a decision that named no request and that nobody was shown', evidence({
+      notes: [click({ shown: shown({ approvalId: 'r0', args: { n: 'n0' }, digest: digestOf('pay', { n: 'n0' }) }), form: 'nothing' }), { note: 'decided', click: 'k1', told: told(), call: 'c' }],
+      calls: [failed(interrupted)], effects: [effect('begun')], killed: true,
+    })],
     ['a call that had begun and was interrupted', evidence({ calls: [failed(interrupted)], effects: [effect('begun')], killed: true })],
     ['a call that was to begin when its process was killed', evidence({ notes: [click(), decided(), { note: 'begins', thread, calls: ['c'] }], calls: [failed(interrupted)], effects: [], killed: true })],
     ['a call that was approved and whose run was aborted', evidence({ calls: [stored({ ...denied(notRun), status: 'aborted' })], effects: [] })],

@@ -171,7 +171,7 @@ interface CallState {
   /** Calls of which a process stored that they begin that was killed, or closed before the store had answered. */
   cutOff: ReadonlySet<string>
   reasons: ReadonlySet<string>
-  /** The numbers of the calls that were approved. */
+  /** The numbers of the calls that were approved, and their ids where the answer of a decision named them. */
   approved: ReadonlySet<string | undefined>
 }
 
@@ -180,13 +180,15 @@ function stateOf(evidence: DecisionEvidence): CallState {
   const keys = (wanted: (effect: Effect) => boolean) => new Set(evidence.effects.filter(wanted).map(({ thread, call }) => `${thread} ${call}`))
   const closed = new Set(notes(evidence, 'closed').map(({ by }) => by))
   const left = leftByClose(evidence)
+  // A decision that names no request may be about one that its decider was not shown: its answer names the call.
+  const decided = new Map(notes(evidence, 'decided').map(({ told, call }) => [told?.approvalId, call]))
   return {
     begun: keys(({ phase }) => phase === 'begun'),
     executed: keys(() => true),
     done: keys(({ phase }) => phase === 'done'),
     cutOff: new Set(notes(evidence, 'begins').filter(({ by, thread }) => !closed.has(by) || left.has(`${by} ${thread}`)).flatMap(({ thread, calls }) => calls.map((call) => `${thread} ${call}`))),
     reasons: new Set(evidence.truth.made.flatMap(({ approved, reason }) => (approved === false && reason !== undefined ? [reason] : []))),
-    approved: new Set(evidence.truth.made.flatMap(({ approved, approvalId }) => (approved === true ? [nOf(shown.get(approvalId)?.args)] : []))),
+    approved: new Set(evidence.truth.made.flatMap(({ approved, approvalId }) => (approved === true ? [nOf(shown.get(approvalId)?.args), decided.get(approvalId)] : []))),
   }
 }
 
@@ -209,7 +211,7 @@ function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons, 
       if (outcome.reason?.includes('aborted')) return status === 'aborted' ? undefined : { promise: 'R8.6', what: `was denied by an abort: ${text}` }
       return outcome.reason !== undefined && reasons.has(outcome.reason) ? undefined : { promise: 'R6.3', what: `was denied, and nobody declined it: ${text}` }
     default:
-      if (isInterrupted(outcome) && call.tool === 'pay' && !approved.has(nOf(call.args))) return { promise: 'R6.8', what: `was interrupted, and nobody had approved it: ${text}` }
+      if (isInterrupted(outcome) && call.tool === 'pay' && !approved.has(nOf(call.args)) && !approved.has(call.call)) return { promise: 'R6.8', what: `was interrupted, and nobody had approved it: ${text}` }
       if (isInterrupted(outcome)) return !below && (executed.has(key) || cutOff.has(key)) ? undefined : { promise: 'R6.8', what: `was interrupted, and had not begun: ${text}` }
       if (status === 'aborted' && (below || executed.has(key))) return undefined
       return { promise: 'R8.6', what: `failed${executed.has(key) ? '' : ', and never ran'}: ${text}` }

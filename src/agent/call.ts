@@ -172,7 +172,8 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
       for (const end of unlink) end()
       ephemeralRun.end()
     }
-    const continuation = continues && continuationOf({ runId, suspended: [...continues.calls], started: [] }, rows, () => true)
+    const waited = continues && { runId, threadId: '', step: 0, suspended: [...continues.calls], started: [] }
+    const continuation = waited && continuationOf(waited, rows, () => true)
     return { result: runInTrace(trace, () => runLoop(run, continuation)).finally(over) }
   } catch (error) {
     ephemeralRun.end()

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
-import { Agent } from '../../src/index.ts'
+import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { faulty } from './faulty-store.ts'
 import { openHeed, sharedPlaceKinds, type Place } from './places.ts'
-import { collect, idle, soon, userTexts } from './said.ts'
+import { collect, gate, idle, soon, userTexts } from './said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
 const memory = { thread: 't', resource: 'u' }
@@ -42,6 +42,30 @@ describe.each(sharedPlaceKinds())('a run whose agent no process has, $name', ({ 
     await soon(() => seen.chunks.map(({ type }) => type)).toEqual(expect.arrayContaining(['abort', 'start', 'finish']))
     expect(seen.chunks[0]).toMatchObject({ type: 'abort', runId })
     expect((await agent.generate('And now?', { memory })).text).toBe('Done.')
+  })
+
+  it('[R5.6] leaves a true result for each of its open calls when abortRun ends it', async () => {
+    const place = make()
+    const started = gate()
+    const pay = createTool({ id: 'pay', execute: () => (started.open(), new Promise<string>(() => {})) })
+    const sign = createTool({ id: 'sign', requireApproval: true, execute: () => 'signed' })
+    const calls = ['pay', 'sign'].map((name) => ({ toolName: name, toolCallId: name, input: {} }))
+    const old = new Agent({ id: 'old-name', model: scriptedModel([{ toolCalls: calls }]), tools: { pay, sign } })
+    const heed = openHeed({ old }, place.store())
+    const { runId } = await old.sendMessage('Go.', thread).outcome
+    await started.promise
+    await heed.close()
+
+    const model = scriptedModel(() => 'Done.')
+    const agent = new Agent({ id: 'new-name', model })
+    openHeed({ agent }, place.store())
+    const seen = collect(await agent.subscribeToThread(thread))
+    expect(await agent.abortRun(thread)).toEqual({ aborted: true, runId })
+    await soon(() => seen.chunks.map(({ type }) => type)).toEqual(expect.arrayContaining(['tool-error', 'tool-output-denied', 'abort']))
+    await agent.generate('And now?', { memory })
+    const results = model.calls[0]?.prompt.flatMap((message) => (message.role === 'tool' ? message.content : []))
+    expect(results).toMatchObject([{ toolCallId: 'pay' }, { toolCallId: 'sign' }])
+    expect(results?.map((result) => JSON.stringify(result))).toEqual([expect.stringContaining('It is not known whether it took effect'), expect.stringContaining('was not run')])
   })
 
   it('[R5.6] is ended together with its pending signals if clearPendingSignals is set', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
-import { openHeed, sharedPlaceKinds } from './places.ts'
+import { faulty } from './faulty-store.ts'
+import { mortal, openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, idle, isType, readUntil, soon, texts, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -255,6 +256,54 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     expect(await clerk.abortRun(thread)).toMatchObject({ aborted: true })
     await idle(buyer, child)
     expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+  })
+
+  it('[R9.8] is not left suspended by a process that is killed during the abort of the calling run', async () => {
+    const place = make()
+    const { store, die } = mortal(place.store())
+    const dying = new Proxy(store, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (key !== 'endSuspended') return value
+        return async (...given: Parameters<typeof store.endSuspended>) => {
+          const ended = await target.endSuspended(...given)
+          die()
+          return ended
+        }
+      },
+    })
+    const before = office()
+    openHeed({ clerk: before.clerk, buyer: before.buyer }, dying)
+    await suspend(before)
+    await before.clerk.abortRun(thread).catch((error: unknown) => expect(error).toMatchObject({ code: 'closed' }))
+    const { clerk, buyer } = office()
+    await openHeed({ clerk, buyer }, place.store()).start()
+    expect([await clerk.listSuspendedRuns(), await buyer.listSuspendedRuns()]).toEqual([{ runs: [] }, { runs: [] }])
+    expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+  })
+
+  it('[R8.6] is reported as interrupted and aborted, where it had begun before a restart and the calling run is aborted before its calls continue', async () => {
+    const place = make()
+    const before = office({ pays: [], hang: true })
+    const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
+    before.clerk.sendMessage('A hat, please.', thread)
+    await soon(() => before.buyerModel.callCount).toBe(1)
+    await heed.close()
+    const { clerk, buyer } = office({ pays: [], hang: true })
+    const { store, on } = faulty(place.store())
+    // The last thing that a run reads before its calls continue.
+    on('listSignals', ([scope]) => {
+      if ((scope as { threadId: string }).threadId !== thread.threadId) return undefined
+      on('listSignals')
+      return void clerk.abortThreadStream(thread)
+    })
+    await openHeed({ clerk, buyer }, store).start()
+    await idle(clerk, thread)
+    await idle(buyer, child)
+    expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+    const { messages } = await (await clerk.getMemory()).recall({ ...thread, perPage: false })
+    expect(JSON.stringify(messages)).toContain('agent-buyer was interrupted')
+    expect(JSON.stringify(messages)).not.toContain('was not run')
   })
 
   it('[R9.3] is aborted while it continues and the calling run is about to', async () => {

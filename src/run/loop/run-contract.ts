@@ -77,7 +77,7 @@ export interface RunHost {
   /** The run was lost, and these calls, which were stored as begun, have not begun: stores that if the lease is still this process's. */
   withdrawBegun?(step: number, toolCallIds: string[]): Promise<void>
   /** The run is aborted, and a call of it waits for this call of a child thread: aborts the run there. */
-  abortChild?(child: ChildCall): void
+  abortChild?(child: Pick<ChildCall, 'threadId' | 'runId'>): void
   /** Stores what input processors changed in drained input, before the model reads it. */
   reviseInput(change: InputChange): Promise<void>
   /** The lanes of the thread when the run began, with the last snapshot of each. */

@@ -64,7 +64,7 @@ export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<Ca
 /** The run continues elsewhere. Of calls that were stored as begun and did not begin, it must not report that they were interrupted. */
 async function withdrawBegun(run: Run, calls: readonly OpenCall[]): Promise<void> {
   await Promise.allSettled(calls.flatMap(({ beginning }) => beginning ?? []))
-  const waiting = calls.filter(({ begun, hasRun }) => begun && !hasRun)
+  const waiting = calls.filter(({ begun, hasRun, startedBefore }) => begun && !hasRun && !startedBefore)
   if (waiting.length > 0) await run.host.withdrawBegun?.(run.step, waiting.map(({ part }) => part.toolInvocation.toolCallId))
 }
 
@@ -99,9 +99,11 @@ async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<Ca
   const stopped = (): CallOutcome => {
     // The process that continues the run has the outcome of the call: this one publishes none.
     if (run.isLost(scope.signal.reason)) throw scope.signal.reason
-    const child = call.hasRun ? undefined : call.decision?.child
+    const { hasRun, startedBefore, decision } = call
+    const child = hasRun ? undefined : (decision?.child ?? startedBefore?.child)
     if (child) run.host.abortChild?.(child)
-    if (call.hasRun || child) return failed(aborted(toolInvocation.toolName).message)
+    if (hasRun || decision?.child) return failed(aborted(toolInvocation.toolName).message)
+    if (startedBefore) return failed(startedBefore.interrupted)
     return { status: 'completed', invocation: notRun(toolInvocation) }
   }
   if (scope.signal.aborted) return stopped()

@@ -31,6 +31,8 @@ export interface OpenCall extends ModelToolCall {
   decision?: Decision
   /** The error to return instead of running it: it had started when its process died, and must not start twice. */
   interrupted?: string
+  /** It had started when its process died, and may start again. Where it does not, the model reads `interrupted` and `child` is aborted. */
+  startedBefore?: { interrupted: string; child: Pick<ChildCall, 'threadId' | 'runId'> }
 }
 
 /**

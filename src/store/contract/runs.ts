@@ -220,6 +220,8 @@ export interface Decided {
 
 export interface SuspendedEnd {
   ended: boolean
+  /** The suspended runs of agents that it had called, which the same transaction ended, in the order of their ends. */
+  children?: Array<Pick<SuspendedEnd, 'denied' | 'more' | 'epoch'> & { threadId: string; runId: string }>
   /** Calls that needed an approval: they never started, and a row records that. */
   denied: Array<Pick<SuspendedCall, 'toolCallId' | 'toolName'> & { reason: string }>
   /** Signals are pending on the thread. */

@@ -78,7 +78,7 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided>
   /**
    * Ends a suspended run, and reports whether signals are pending. `clearPending` cancels them. The epoch grows by one: the thread is idle
-   * afterwards.
+   * afterwards. The suspended runs that its calls have on child threads, and theirs, end with it.
    */
   endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd>
   /**

@@ -127,10 +127,7 @@ export function resumeParents(
   const run = suspendedRun(tables, parent)
   const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
   const call = calls.find((other) => !other.decision && standsFor(other.child, thread.id, child))
-  if (!run || !call) {
-    if (made) recordOnEnded(tables, parent, thread.id, child.runId, made)
-    return []
-  }
+  if (!run || !call) return []
   call.decision = {}
   run.suspended = JSON.stringify(calls)
   if (made) recordMade(tables, parent, run, call.toolCallId, made)
@@ -142,30 +139,6 @@ export function resumeParents(
   }
   resumeRun(tables, parent, run)
   return [parent.id, ...resumeParents(tables, parent, above, made)]
-}
-
-/**
- * Keeps what was decided on the threads above whose runs showed the request and have ended, for later deciders there: a run may be aborted
- * before the abort reaches the runs that it called.
- */
-function recordOnEnded(tables: ThreadTables, parent: ThreadRecord, childId: string, childRunId: string, made: MadeDecision): void {
-  const run = callingRun(tables, parent, childId, childRunId)
-  const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
-  const call = calls.find(({ request, decision }) => !decision && request !== undefined && request.id === made.approvalId)
-  if (!run || !call) return
-  recordMade(tables, parent, run, call.toolCallId, made)
-  tables.putThread(parent)
-  const above = parent.parentId === null ? undefined : tables.thread(parent.parentId)
-  if (above?.resourceId === parent.resourceId) recordOnEnded(tables, above, parent.id, run.runId, made)
-}
-
-/** The run whose call started this run on a child thread. The id of a call may contain slashes. */
-function callingRun(tables: ThreadTables, parent: ThreadRecord, childId: string, childRunId: string): RunRecord | undefined {
-  for (let end = childRunId.lastIndexOf('/'); end > 0; end = childRunId.lastIndexOf('/', end - 1)) {
-    if (childThreadId(parent.id, childRunId.slice(end + 1)) !== childId) continue
-    return tables.run(parent, childRunId.slice(0, childRunId.lastIndexOf('/', end - 1)))
-  }
-  return undefined
 }
 
 function standsFor(call: ChildCall | undefined, threadId: string, { runId, toolCallId }: { runId: string; toolCallId?: string }): boolean {

@@ -44,6 +44,14 @@ export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, 
   const thread = scopedThread(tables, scope)
   const run = suspendedRun(tables, thread, runId)
   if (!run) return { ended: false, denied: [], more: false, epoch: thread.epoch, parents: [] }
+  const end = endOne(tables, thread, run, options)
+  const children = endChildren(tables, thread, run, options)
+  return { ended: true, ...end, ...(children.length > 0 && { children }), parents: resumeParents(tables, thread, { runId }) }
+}
+
+function endOne(
+  tables: ThreadTables, thread: ThreadRecord, run: RunRecord, options: { clearPending?: boolean },
+): Pick<SuspendedEnd, 'denied' | 'more' | 'epoch'> {
   const denied = denyApprovals(tables, thread, run)
   run.status = 'aborted'
   run.endedAt = tables.now()
@@ -56,7 +64,20 @@ export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, 
   thread.epoch += 1
   thread.updatedAt = tables.now()
   tables.putThread(thread)
-  return { ended: true, denied, more: pending.length > 0, epoch: thread.epoch, parents: resumeParents(tables, thread, { runId }) }
+  return { denied, more: pending.length > 0, epoch: thread.epoch }
+}
+
+/** Ends the suspended runs that calls of a run stand for: no abort reaches them later if the process ends after this transaction. */
+function endChildren(
+  tables: ThreadTables, parent: ThreadRecord, { suspended }: RunRecord, options: { clearPending?: boolean },
+): NonNullable<SuspendedEnd['children']> {
+  return (JSON.parse(suspended) as SuspendedCall[]).flatMap(({ child }) => {
+    const thread = child && tables.thread(child.threadId)
+    const run = thread?.resourceId === parent.resourceId ? suspendedRun(tables, thread, child?.runId) : undefined
+    if (!thread || !run) return []
+    const end = { threadId: thread.id, runId: run.runId, ...endOne(tables, thread, run, options) }
+    return [end, ...endChildren(tables, thread, run, options)]
+  })
 }
 
 const notRun = 'The run was aborted while this call waited for approval. The call was not run.'

@@ -1,8 +1,11 @@
 import { sleep } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { MeantThread, Scope, SuspendedEnd, ThreadRow } from '../../store/contract/threads.ts'
+import type { ChildCall, Chunk } from '../../message/chunk.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { MeantThread, Scope, SuspendedEnd, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import { suspendedRun } from './resume.ts'
 import type { AbortAnswer } from '../cluster/peers.ts'
+import { endOpenCalls } from '../runtime/early-abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 
@@ -111,7 +114,8 @@ export function abortThread(runtime: ThreadRuntime, scope: Scope, options: Abort
   if (live?.belongsToOther(scope.resourceId)) throw forbidden(scope.threadId)
   const host = runtime.hostOf(scope.threadId)
   if (host?.hasWork) {
-    if (expectedRunId !== undefined && host.runId !== expectedRunId) return false
+    // Without an id the host is about to begin or continue a run: it compares the ids then.
+    if (expectedRunId !== undefined && host.runId !== undefined && host.runId !== expectedRunId) return false
     return host.abort({
       reason: new HeedError('aborted', 'The run was aborted.'),
       clearPending: clearPendingSignals,
@@ -190,12 +194,13 @@ function unreachable(threadId: string): HeedError {
  * of this kind.
  */
 async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPending: boolean): Promise<boolean> {
+  const { store, clock } = runtime
   const { id: threadId, runId = '', owner, epoch, resourceId } = thread
-  const run = await runtime.store.getRun({ threadId }, runId)
-  if (run?.status !== 'running' || runtime.hasAgent(run.agentId)) return false
+  const found = await store.getRun({ threadId }, runId)
+  if (found?.status !== 'running' || runtime.hasAgent(found.agentId)) return false
   // A lease of this process without a host: an earlier attempt to end the run failed.
   const again = owner === runtime.owner ? { threadId, owner, epoch } : undefined
-  const claimed = await runtime.store.claim(threadId, runtime.owner, undefined, again)
+  const claimed = await store.claim(threadId, runtime.owner, undefined, again)
   if (!claimed) return false
   const { fence } = claimed
   // Another run is next, as where the thread was replaced by that of a backup before it was claimed.
@@ -203,38 +208,68 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
     runtime.run(fence, resourceId)
     return false
   }
+  // Its process may have stored more until the lease was claimed.
+  const run = (await store.getRun({ threadId }, runId)) ?? found
+  const open = await endOpenCalls(store, run, await lastRows(store, threadId), clock.now())
+  const end = { status: 'aborted' as const, ...(clearPending ? { clearPending } : {}) }
   const { more, left } = await endAndPublish(
     runtime,
-    threadId,
-    async () => {
-      const end = { status: 'aborted' as const, ...(clearPending ? { clearPending } : {}) }
-      return { ...(await runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end })), epoch: fence.epoch }
-    },
-    () => publishAbort(runtime, threadId, runId, fence.epoch, clearPending),
+    [threadId],
+    () => store.commitStep(fence, { runId, step: run.step, rows: open.rows, end }),
+    () => [{ threadId, runId, epoch: fence.epoch, results: open.chunks }],
+    clearPending,
   )
+  for (const child of open.children) abortThread(runtime, { threadId: child.threadId }, { expectedRunId: child.runId })
   if (more) runtime.run(fence, resourceId)
   else if (left) runtime.peers.requestRunner(threadId)
   await resolveLocalWaiters(runtime, threadId)
   return true
 }
 
-/** Ends a run and publishes that: after the echoes of signals that were persisted before, and before those that were persisted later. */
+/** How many rows of history are read at once. */
+const page = 100
+
+/** The newest rows of a thread, from the last message of an agent on. */
+async function lastRows(store: ThreadStore, threadId: string): Promise<MessageRow[]> {
+  let all: MessageRow[] = []
+  for (;;) {
+    const before = all[0]?.seq
+    const { rows } = await store.listRows({ threadId }, { limit: page, ...(before === undefined ? {} : { before }) })
+    all = [...rows, ...all]
+    if (rows.length < page || rows.some(({ role }) => role === 'assistant')) return all
+  }
+}
+
+/** A run without a host that has ended. `results`: what displays receive of its open calls. */
+interface EndedRun {
+  threadId: string
+  runId: string
+  epoch: number
+  results: readonly Chunk[]
+}
+
+/**
+ * Ends runs on these threads and publishes that, on each after the echoes of signals that were persisted before, and before those that were
+ * persisted later.
+ */
 function endAndPublish<End>(
-  { pendingEchoes }: ThreadRuntime, threadId: string, end: () => Promise<End & { epoch: number }>, publish: (ended: End) => void,
+  runtime: ThreadRuntime, threadIds: readonly string[], end: () => Promise<End>, ended: (end: End) => EndedRun[], cleared: boolean,
 ): Promise<End> {
-  return pendingEchoes.ended.during(threadId, async () => {
-    const ended = await end()
-    await pendingEchoes.persisted.flushed(threadId)
-    pendingEchoes.ended.publishHeld(threadId, ended.epoch)
-    publish(ended)
-    return ended
-  })
+  const { persisted, ended: ending } = runtime.pendingEchoes
+  const work = async () => {
+    const result = await end()
+    for (const run of ended(result)) {
+      await persisted.flushed(run.threadId)
+      ending.publishHeld(run.threadId, run.epoch)
+      publishAbort(runtime, run, cleared)
+    }
+    return result
+  }
+  return threadIds.reduceRight<() => Promise<End>>((inner, threadId) => () => ending.during(threadId, inner), work)()
 }
 
 /** Publishes the end of a run without a host, and rejects its followers. */
-function publishAbort(
-  runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean, denied: SuspendedEnd['denied'] = [],
-): void {
+function publishAbort(runtime: ThreadRuntime, { threadId, runId, epoch, results }: EndedRun, cleared: boolean): void {
   if (cleared) {
     runtime.waiters.dropOptions(threadId)
     runtime.peers.announceOutcomes(threadId)
@@ -242,13 +277,20 @@ function publishAbort(
   runtime.publish(threadId, epoch, (live) => {
     if (epoch < live.life) return
     live.beginEpoch(epoch)
-    // The visible arguments were published when the calls were suspended.
-    for (const call of denied) live.publish({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })
+    for (const chunk of results) live.publish(chunk)
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)
   })
   runtime.waiters.takeRetainedOptions(runId)
   for (const call of runtime.waiters.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
+}
+
+/** A suspended run that the store ended. The visible arguments of its calls were published when they were suspended. */
+function endedRun(threadId: string, runId: string, { epoch, denied }: Pick<SuspendedEnd, 'epoch' | 'denied'>): EndedRun {
+  return {
+    threadId, runId, epoch,
+    results: denied.map((call) => ({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })),
+  }
 }
 
 /** Ends a suspended run, publishes that, and runs the signals queued behind it. False when no run, or another one, is suspended. */
@@ -258,26 +300,42 @@ async function endSuspended(
   await runtime.open()
   const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
   if (runId === undefined) return false
-  const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
-  const { ended, more, parents } = await endAndPublish(
+  const called = await calledBy(runtime.store, scope, runId)
+  const { ended, more, parents, children = [] } = await endAndPublish(
     runtime,
-    scope.threadId,
+    [scope.threadId, ...called.map(({ threadId }) => threadId)],
     () => runtime.store.endSuspended(scope, runId, { clearPending }),
     (end) => {
-      if (end.ended) publishAbort(runtime, scope.threadId, runId, end.epoch, clearPending, end.denied)
+      const below = end.children?.map((child) => endedRun(child.threadId, child.runId, child)) ?? []
+      return end.ended ? [endedRun(scope.threadId, runId, end), ...below] : []
     },
+    clearPending,
   )
   if (!ended) return false
-  // Runs of subagents end with it, also those that continue because they were decided.
-  for (const { child } of waiting) {
-    if (!child) continue
+  // Runs that it had called and that continue, because they were decided, are aborted where they run.
+  for (const child of called) {
+    if (children.some(({ threadId, runId: other }) => threadId === child.threadId && other === child.runId)) continue
     const options = { expectedRunId: child.runId, clearPendingSignals: clearPending }
     await abortRun(runtime, { threadId: child.threadId }, options).catch(ignoreMissingThread)
   }
-  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])])
+  const due = children.flatMap((child) => (child.more ? [child.threadId] : []))
+  for (const threadId of [...parents, ...due, ...(more ? [scope.threadId] : [])])
     if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
   await resolveLocalWaiters(runtime, scope.threadId)
   return true
+}
+
+/** The runs of agents that a suspended run has called, and theirs. */
+async function calledBy(store: ThreadStore, scope: Scope, runId: string): Promise<ChildCall[]> {
+  const calls = (await store.getRun(scope, runId))?.suspended ?? []
+  const children = calls.flatMap(({ child }) => child ?? [])
+  const below = await Promise.all(children.map(({ threadId, runId: called }) => {
+    return calledBy(store, { threadId }, called).catch((error: unknown) => {
+      ignoreMissingThread(error)
+      return []
+    })
+  }))
+  return [...children, ...below.flat()]
 }
 
 /** A thread that was deleted, or is in another store, has no run to end here. */

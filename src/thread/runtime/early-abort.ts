@@ -3,28 +3,33 @@ import type { ToolInvocation } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { notRun } from '../../run/tools/tool-calls.ts'
 import { aborted, type OpenCall } from '../../run/tools/tool-execution.ts'
-import { childThreadId } from '../../store/contract/thread-row.ts'
-import type { BegunRun, ThreadStore } from '../../store/contract/threads.ts'
-import { continuationOf, inputChunks } from './run-rows.ts'
+import type { BegunRun, RunRow, ThreadStore } from '../../store/contract/threads.ts'
+import { calledRunOf, continuationOf, inputChunks } from './run-rows.ts'
 
-/** How a run ends that was aborted before it began or continued: what is stored and published, and the runs that it had called. */
-export interface EarlyAbort {
+/** How the open calls of a run end: what is stored and published, and the runs that they had called. */
+interface EndedCalls {
   rows: MessageRow[]
   chunks: Chunk[]
   children: Array<Pick<ChildCall, 'threadId' | 'runId'>>
+}
+
+/** How a run ends that was aborted before it began or continued. */
+export async function abortEarly(store: ThreadStore, begun: BegunRun, now: number): Promise<EndedCalls> {
+  const { run, rows, resumed } = begun
+  const ended = resumed ? await endOpenCalls(store, run, rows, now) : { rows: [], chunks: [], children: [] }
+  const abort: Chunk = { type: 'abort', runId: run.runId, from: 'AGENT', payload: {} }
+  return { ...ended, chunks: [...inputChunks(begun), ...ended.chunks, abort] }
 }
 
 /**
  * Of a run that would have continued, each call gets its result: a call that was declined is denied, one that did not
  * begin was not run, one that waited for an agent was stopped, and of another that had begun it is not known whether it took effect.
  */
-export async function abortEarly(store: ThreadStore, begun: BegunRun, now: number): Promise<EarlyAbort> {
-  const { run, rows, resumed } = begun
-  const abort: Chunk = { type: 'abort', runId: run.runId, from: 'AGENT', payload: {} }
-  const { calls } = resumed ? continuationOf(run, rows, () => false) : { calls: [] }
+export async function endOpenCalls(store: ThreadStore, run: RunRow, rows: readonly MessageRow[], now: number): Promise<EndedCalls> {
+  const { calls } = continuationOf(run, rows, () => false)
   const message = rows.findLast((row) => row.runId === run.runId && row.role === 'assistant')
   const first = calls[0]?.part.toolInvocation.toolCallId
-  if (first === undefined || !message) return { rows: [], chunks: [...inputChunks(begun), abort], children: [] }
+  if (first === undefined || !message) return { rows: [], chunks: [], children: [] }
   const called = await Promise.all(calls.map((call) => calledRun(store, run, call)))
   const results = calls.map((call, index) => resultOf(call, called[index] !== undefined))
   const { messageId } = message
@@ -35,18 +40,19 @@ export async function abortEarly(store: ThreadStore, begun: BegunRun, now: numbe
     createdAt: new Date(now),
     content: { format: 2, parts: results.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })) },
   }
-  const chunks = [...inputChunks(begun), ...results.map((result) => resultChunk(run.runId, result)), abort]
+  const chunks = results.map((result) => resultChunk(run.runId, result))
   return { rows: [row], chunks, children: called.filter((one) => one !== undefined) }
 }
 
 /** The run of an agent that the call has started, if any. */
 async function calledRun(
-  store: ThreadStore, { runId, threadId, step }: BegunRun['run'], { decision, interrupted, part }: OpenCall,
-): Promise<EarlyAbort['children'][number] | undefined> {
+  store: ThreadStore, run: RunRow, { decision, interrupted, part }: OpenCall,
+): Promise<EndedCalls['children'][number] | undefined> {
   if (decision?.child) return decision.child
   if (interrupted === undefined) return undefined
-  const { toolCallId } = part.toolInvocation
-  const child = { threadId: childThreadId(threadId, toolCallId), runId: `${runId}/${step}/${toolCallId}` }
+  const child = calledRunOf(run, part.toolInvocation.toolCallId)
+  // The tool may be no agent: then there is no such thread.
+  if (!(await store.getThread({ threadId: child.threadId }))) return undefined
   return (await store.getRun({ threadId: child.threadId }, child.runId)) ? child : undefined
 }
 

@@ -1,7 +1,7 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { Chunk } from '../../message/chunk.ts'
+import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
@@ -10,6 +10,7 @@ import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
+import { childThreadId } from '../../store/contract/thread-row.ts'
 import type { BegunRun, Fence, RunRow, StepCommit } from '../../store/contract/threads.ts'
 import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import type { LocalCall } from '../send/waiters.ts'
@@ -20,7 +21,7 @@ import type { ThreadRuntime } from './runtime.ts'
 export type IsIdempotent = (toolName: string) => boolean
 
 /** What a run that continues has beside its rows. */
-type ContinuedRun = Pick<RunRow, 'runId' | 'suspended' | 'started'>
+type ContinuedRun = Pick<RunRow, 'runId' | 'threadId' | 'step' | 'suspended' | 'started'>
 
 /**
  * How a run continues from its rows: the calls of its last step that have no result. A decided call runs with its decision. A call that had
@@ -47,8 +48,18 @@ function toOpenCall(part: ToolInvocationPart, run: ContinuedRun, idempotent: IsI
   const { toolCallId, toolName } = part.toolInvocation
   const { decision, child } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
   const begun = run.started.includes(toolCallId)
-  if (begun && !idempotent(toolName)) return { part, interrupted: interruption(toolName) }
-  return { part, ...(begun ? { begun } : {}), ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
+  const interrupted = interruption(toolName)
+  if (begun && !idempotent(toolName)) return { part, interrupted }
+  return {
+    part,
+    ...(begun ? { begun, startedBefore: { interrupted, child: calledRunOf(run, toolCallId) } } : {}),
+    ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}),
+  }
+}
+
+/** The run that a call has where its tool is an agent. */
+export function calledRunOf({ runId, threadId, step }: ContinuedRun, toolCallId: string): Pick<ChildCall, 'threadId' | 'runId'> {
+  return { threadId: childThreadId(threadId, toolCallId), runId: `${runId}/${step}/${toolCallId}` }
 }
 
 /**

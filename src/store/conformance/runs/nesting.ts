@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { childThreadId } from '../../contract/thread-row.ts'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
 import {
-  acceptOne, begin, commit, finish, rejectsWith, row, rowIds, send, start, states, status, type Begun, type StoreCase,
+  acceptOne, begin, commit, finish, queued, rejectsWith, row, rowIds, send, start, states, status, type Begun, type StoreCase,
 } from '../fixture.ts'
 
 const top = { threadId: 'top' }
@@ -120,7 +120,25 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.7] [R6.10] a decision is also kept on the threads above whose runs showed the request and were aborted',
+    name: '[R9.8] the end of a suspended run ends the suspended runs that it called, in one transaction',
+    async run({ store: open }) {
+      const store = await open()
+      const runs = await family(store, { ...standsFor('z', 'child:top/z') })
+      // Its run has been decided: it is not suspended, and is aborted where it runs.
+      const epochs = await Promise.all(runs.map(async ({ thread }) => (await store.getThread({ threadId: thread.id }))?.epoch ?? 0))
+      await acceptOne(store, send('later', { ...below('child:top/x', 'top'), ...queued, runId: 'run-of-later' }))
+      const { ended, children } = await store.endSuspended({ threadId: 'top' }, 'run-of-a', {})
+      assert.deepEqual([ended, await statuses(store)], [true, ['idle', 'idle', 'idle']])
+      assert.deepEqual(children, [
+        { threadId: 'child:top/x', runId: 'run-of-a', denied: [], more: true, epoch: (epochs[1] ?? 0) + 1 },
+        { threadId: 'child:top/x/y', runId: 'run-of-a', denied: [], more: false, epoch: (epochs[2] ?? 0) + 1 },
+      ])
+      for (const { thread, run } of runs) assert.equal((await store.getRun({ threadId: thread.id }, run.runId))?.status, 'aborted')
+      await rejectsWith('run_not_suspended', store.decide({ threadId: 'child:top/x/y' }, { toolCallId: 'pay-1', approved: true }, 'p2'))
+    },
+  },
+  {
+    name: '[R9.7] [R6.10] a decision is kept on all threads that showed the request, also after their runs have ended',
     async run({ store: open }) {
       const store = await open()
       const request = { id: 'request-1', path: ['x', 'pay'], toolName: 'pay', args: {}, digest: 'd' }
@@ -133,8 +151,12 @@ export const nestingCases: StoreCase[] = [
       await suspend(store, third, { ...own, request })
       await suspend(store, second, { ...own, toolCallId: 'y', request, child: child(third, 'pay-1') })
       await suspend(store, first, { ...own, toolCallId: 'x/1', request, child: child(second, 'y') })
-      for (const { thread, run } of [first, second]) assert.ok((await store.endSuspended({ threadId: thread.id }, run.runId, {})).ended)
       const { made } = await store.decide({ threadId: third.thread.id }, { approvalId: request.id, approved: true, by: 'ann' }, 'p2')
+      for (const { thread } of [first, second]) {
+        const claimed = await store.claim(thread.id, 'p2')
+        assert.ok(claimed)
+        await commit(store, await begin(store, claimed.fence), { end: { status: 'aborted' } })
+      }
       for (const { thread } of [first, second, third]) {
         const late = store.decide({ threadId: thread.id }, { approvalId: request.id, approved: false, by: 'bob' }, 'p2')
         const told = await late.catch((error: { details?: { decided?: object } }) => error.details?.decided)

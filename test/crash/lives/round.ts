@@ -293,8 +293,11 @@ export class Still extends LivesRound {
   /** Sends to threads until a tool holds one of them. */
   async #held(sender: Process): Promise<{ thread: string; slot: number }> {
     const before = readEffects(this.plan.folder).length
-    for (const until = Date.now() + hangMs; Date.now() < until;) {
+    const until = Date.now() + hangMs
+    for (let sends = 0; Date.now() < until; sends++) {
       const thread = this.chance.pick(this.threads)
+      // Runs that were taken over from closed processes may hold all threads: nothing more begins there until one ends.
+      if (sends >= this.threads.length) await sender.ask({ do: 'abort', thread, clear: true })
       await sender.ask({ do: 'send', thread, kind: 'message' })
       for (let looks = 0; looks < 10; looks++) {
         await pause(20)

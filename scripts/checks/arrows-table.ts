@@ -117,8 +117,8 @@ export const arrows: ArrowTable = {
   'http/**': [...core, 'index.ts', 'lazy client/**'],
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
-    'message/**', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/**',
-    'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type machine.ts', 'type base/**',
+    'message/**', 'base/arguments.ts', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**',
+    'type signals/**', 'type thread/**', 'type store/**', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type machine.ts', 'type base/**',
   ],
   'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**'],
 }

@@ -175,7 +175,8 @@ function unknownTool(option: string, toolName: string, known: readonly string[])
 /** The check of `transform`. */
 export function wantedTransform(value: unknown): string | undefined {
   if (!isObject(value) || typeof value.transformToolPayload !== 'function') return 'an object with the function transformToolPayload'
-  const { targets } = value
+  const { targets, transformToolPayload: _, ...others } = value
+  if (Object.keys(others).length > 0) return `an object without '${Object.keys(others)[0]}': transformToolPayload, targets`
   const fits =
     targets === undefined || (Array.isArray(targets) && targets.every((target) => target === 'display' || target === 'transcript'))
   return fits ? undefined : "an object whose targets are of 'display' and 'transcript'"

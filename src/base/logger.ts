@@ -1,3 +1,4 @@
+import { checkNames, refused } from './arguments.ts'
 import { redact, redactText } from './redact.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -25,9 +26,12 @@ export interface ConsoleLoggerOptions {
 }
 
 /** A logger that writes lines to standard error. */
-export function createConsoleLogger(
-  { level = 'warn', json = false, write = (line) => void process.stderr.write(line) }: ConsoleLoggerOptions = {},
-): Logger {
+export function createConsoleLogger(options: ConsoleLoggerOptions = {}): Logger {
+  checkNames('createConsoleLogger()', options, ['level', 'json', 'write'])
+  const { level = 'warn', json = false, write = (line) => void process.stderr.write(line) } = options
+  if (level !== 'silent' && !logLevels.includes(level)) throw refused('level', `one of ${logLevels.join(', ')}, silent`)
+  if (typeof json !== 'boolean') throw refused('json', 'true or false')
+  if (typeof write !== 'function') throw refused('write', 'a function')
   const from = level === 'silent' ? logLevels.length : logLevels.indexOf(level)
   const line = json ? jsonLine : readableLine
   return markRedacting(loggerOf((at) => {

@@ -1,25 +1,24 @@
 import type { CallDecided, SuspendedRun } from '../agent/approvals.ts'
-import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
+import { checkNames } from '../base/arguments.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
-import type { NotificationInput } from '../inbox/input.ts'
-import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Chunk } from '../message/chunk.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { StateInput } from '../signals/state.ts'
-import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
-import type { ScheduleStatus } from '../store/contract/schedules.ts'
 import type { LaneRow, ThreadRow } from '../store/contract/threads.ts'
 import type { ExplainedSignal } from '../thread/control/inspect.ts'
 import type { Lane, LaneHistory } from '../thread/control/lanes.ts'
 import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/options.ts'
-import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
+import { readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
+import { checkRunOptions, checkSend, decisionFields, scopeFields } from './fields.ts'
 import { MemoryClient } from './memory.ts'
-import { ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
+import { NotificationsClient } from './notifications.ts'
+import { SchedulesClient } from './schedules.ts'
+import { subscribeFields, ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
 
 /** The target of a send. */
 export type SendTarget = Pick<SendOptions, 'runId' | 'resourceId' | 'threadId' | 'ifActive'> & {
@@ -116,6 +115,7 @@ export class AgentClient {
 
   /** Its memory: threads, messages, working memory. */
   memory(scope: { resourceId?: string } = {}): MemoryClient {
+    checkNames('memory()', scope, ['resourceId'])
     return new MemoryClient(this.#connection, { agentId: this.id, ...scope })
   }
 
@@ -127,7 +127,9 @@ export class AgentClient {
   // Sending
 
   /** Older servers have no route for messages and accept them as signals. */
-  async sendMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+  async sendMessage(send: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    checkSend('sendMessage()', send, 'message')
+    const { message, ...target } = send
     try {
       return await this.#send('send-message', { message }, target, idOf(message))
     } catch (error) {
@@ -138,7 +140,9 @@ export class AgentClient {
   }
 
   /** Rejected by older servers, which have no queue: as a signal, the message would enter the active run. */
-  async queueMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+  async queueMessage(send: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    checkSend('queueMessage()', send, 'message')
+    const { message, ...target } = send
     try {
       return await this.#send('queue-message', { message }, target, idOf(message))
     } catch (error) {
@@ -148,34 +152,41 @@ export class AgentClient {
     }
   }
 
-  sendSignal({ signal, ...target }: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
+  async sendSignal(send: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
+    checkSend('sendSignal()', send, 'signal')
+    const { signal, ...target } = send
     return this.#send('signals', { signal }, target, signal.id)
   }
 
-  sendStateSignal(
-    { state, ...target }: { state: StateInput } & Omit<SendTarget, 'wait'>,
+  async sendStateSignal(
+    send: { state: StateInput } & Omit<SendTarget, 'wait'>,
   ): Promise<(SendAnswer & { skipped: false }) | { accepted: true; skipped: true; reason: 'unchanged' }> {
+    checkSend('sendStateSignal()', send, 'state')
+    const { state, ...target } = send
     return this.#connection.json(`${this.#path}/state-signals`, { body: { state, ...target }, ...retryPolicy(state.signalId) })
   }
 
   // Subscribing
 
-  subscribeToThread(params: SubscribeParams): Promise<ThreadSubscription> {
+  async subscribeToThread(params: SubscribeParams): Promise<ThreadSubscription> {
+    checkNames('subscribeToThread()', params, subscribeFields)
     return ThreadSubscription.open(this.#connection, `${this.#path}/threads`, params)
   }
 
   /** The same without a request: it connects when its chunks are read, and reconnects when the connection is lost. */
   watchThread(params: SubscribeParams): ThreadSubscription {
+    checkNames('watchThread()', params, subscribeFields)
     return new ThreadSubscription(this.#connection, `${this.#path}/threads`, params)
   }
 
   async abortThread(options: ThreadScope & { expectedRunId?: string; clearPendingSignals?: boolean }): Promise<boolean> {
+    checkNames('abortThread()', options, [...scopeFields, 'expectedRunId', 'clearPendingSignals'])
     return (await this.#connection.json<{ aborted: boolean }>(`${this.#path}/threads/abort`, { body: options })).aborted
   }
 
-  async activeRun(
-    { threadId, resourceId }: ThreadScope,
-  ): Promise<{ runId: string; agentId: string; status: 'running' | 'suspended' } | null> {
+  async activeRun(scope: ThreadScope): Promise<{ runId: string; agentId: string; status: 'running' | 'suspended' } | null> {
+    checkNames('activeRun()', scope, scopeFields)
+    const { threadId, resourceId } = scope
     const { run } = await this.#connection.json<{ run: { runId: string; agentId: string; status: 'running' | 'suspended' } | null }>(
       this.#threadPath(threadId, 'active-run'),
       { query: { resourceId } },
@@ -185,126 +196,158 @@ export class AgentClient {
 
   /** Threads with an active or suspended run. */
   async listActiveThreads(query: { resourceId?: string; limit?: number } = {}): Promise<Array<OverWire<ThreadRow>>> {
+    checkNames('listActiveThreads()', query, ['resourceId', 'limit'])
     return (await this.#connection.json<{ threads: Array<OverWire<ThreadRow>> }>(`${this.#path}/active-threads`, { query })).threads
   }
 
   /** The chunks of one run from its start, or from an offset, until its end. */
-  observe(run: { runId: string; offset?: number }): Promise<AsyncIterable<Chunk>> {
+  async observe(run: { runId: string; offset?: number }): Promise<AsyncIterable<Chunk>> {
+    checkNames('observe()', run, ['runId', 'offset'])
     return this.#streamChunks('observe', run)
   }
 
   /** Continues an abandoned or parked run; resolves with its chunks. */
-  recover(run: { runId: string }): Promise<AsyncIterable<Chunk>> {
+  async recover(run: { runId: string }): Promise<AsyncIterable<Chunk>> {
+    checkNames('recover()', run, ['runId'])
     return this.#streamChunks('recover', run)
   }
 
-  listParkedRuns(query: Partial<ThreadScope> & { page?: number; perPage?: number } = {}): Promise<{ runs: ParkedRun[]; total: number }> {
+  async listParkedRuns(
+    query: Partial<ThreadScope> & { page?: number; perPage?: number } = {},
+  ): Promise<{ runs: ParkedRun[]; total: number }> {
+    checkNames('listParkedRuns()', query, [...scopeFields, 'page', 'perPage'])
     return this.#connection.json(`${this.#path}/parked-runs`, { query })
   }
 
   /** Continues a parked run, by default the newest one, from its last finished step. */
-  retryParked({ threadId, ...body }: ThreadScope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+  async retryParked(run: ThreadScope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+    checkNames('retryParked()', run, [...scopeFields, 'runId'])
+    const { threadId, ...body } = run
     return this.#connection.json(this.#threadPath(threadId, 'retry'), { body })
   }
 
   // Reading lanes
 
-  async listLanes({ threadId, ...query }: ThreadScope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+  async listLanes(lanes: ThreadScope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+    checkNames('listLanes()', lanes, [...scopeFields, 'after', 'limit'])
+    const { threadId, ...query } = lanes
     return (await this.#connection.json<{ lanes: LaneRow[] }>(this.#threadPath(threadId, 'lanes'), { query })).lanes
   }
 
-  getLane({ threadId, id, resourceId }: ThreadScope & { id: string }): Promise<OverWire<Lane>> {
+  async getLane(lane: ThreadScope & { id: string }): Promise<OverWire<Lane>> {
+    checkNames('getLane()', lane, [...scopeFields, 'id'])
+    const { threadId, id, resourceId } = lane
     return this.#connection.json(this.#threadPath(threadId, `lanes/${encodeURIComponent(id)}`), { query: { resourceId } })
   }
 
   /** Newest first; `before` is the version below which the page begins. */
-  listLaneHistory(
-    { threadId, id, ...query }: ThreadScope & { id: string; before?: number; limit?: number },
-  ): Promise<OverWire<LaneHistory>> {
+  async listLaneHistory(lane: ThreadScope & { id: string; before?: number; limit?: number }): Promise<OverWire<LaneHistory>> {
+    checkNames('listLaneHistory()', lane, [...scopeFields, 'id', 'before', 'limit'])
+    const { threadId, id, ...query } = lane
     return this.#connection.json(this.#threadPath(threadId, `lanes/${encodeURIComponent(id)}/history`), { query })
   }
 
   // Running without a send
 
-  generate(messages: AgentInput, options: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+  async generate(messages: AgentInput, options: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+    checkRunOptions('generate()', options)
     return this.#connection.json(`${this.#path}/generate`, { body: { messages, ...options } })
   }
 
   /** Runs the agent; resolves with the chunks of the run. */
   async stream(messages: AgentInput, options: Record<string, unknown> = {}): Promise<AsyncIterable<Chunk>> {
+    checkRunOptions('stream()', options)
     return this.#streamChunks('stream', { messages, ...options })
   }
 
   /** The prompt that the model would get, part by part. */
-  explainPrompt(messages: AgentInput, options: Record<string, unknown> = {}): Promise<OverWire<ExplainedPrompt>> {
+  async explainPrompt(messages: AgentInput, options: Record<string, unknown> = {}): Promise<OverWire<ExplainedPrompt>> {
+    checkRunOptions('explainPrompt()', options)
     return this.#connection.json(`${this.#path}/explain-prompt`, { body: { messages, ...options }, repeatable: true })
   }
 
   // Deciding about tool calls
 
-  sendToolApproval(approval: {
+  async sendToolApproval(approval: {
     threadId: string
     resourceId?: string
     approved: boolean
     resumeData?: JSONValue
     declineContext?: { reason?: string; message?: string }
   } & DecidedCall): Promise<DecisionAnswer> {
+    checkNames('sendToolApproval()', approval, [...scopeFields, 'approved', 'resumeData', 'declineContext', ...decisionFields])
+    if (approval.declineContext !== undefined) checkNames('declineContext', approval.declineContext, ['reason', 'message'])
     return this.#connection.json(`${this.#path}/send-tool-approval`, { body: approval, idempotent: true })
   }
 
-  sendStreamResume(resume: {
+  async sendStreamResume(resume: {
     threadId: string
     resourceId?: string
     runId?: string
     resumeData: JSONValue
   } & DecidedCall): Promise<DecisionAnswer> {
+    checkNames('sendStreamResume()', resume, [...scopeFields, 'runId', 'resumeData', ...decisionFields])
     return this.#connection.json(`${this.#path}/send-stream-resume`, { body: resume, idempotent: true })
   }
 
-  approveToolCall(decision: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+  async approveToolCall(decision: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+    checkNames('approveToolCall()', decision, ['runId', ...decisionFields])
     return this.#streamChunks('approve-tool-call', decision)
   }
 
-  resumeStream(resumeData: JSONValue, run: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+  async resumeStream(resumeData: JSONValue, run: { runId: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+    checkNames('resumeStream()', run, ['runId', ...decisionFields])
     return this.#streamChunks('resume-stream', { ...run, resumeData })
   }
 
-  declineToolCall(decision: { runId: string; reason?: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+  async declineToolCall(decision: { runId: string; reason?: string } & DecidedCall): Promise<AsyncIterable<Chunk>> {
+    checkNames('declineToolCall()', decision, ['runId', 'reason', ...decisionFields])
     return this.#streamChunks('decline-tool-call', decision)
   }
 
   /** The same; resolves when the run has ended. */
-  approveToolCallGenerate(decision: { runId: string } & DecidedCall): Promise<Record<string, unknown>> {
+  async approveToolCallGenerate(decision: { runId: string } & DecidedCall): Promise<Record<string, unknown>> {
+    checkNames('approveToolCallGenerate()', decision, ['runId', ...decisionFields])
     return this.#connection.json(`${this.#path}/approve-tool-call-generate`, { body: decision })
   }
 
-  declineToolCallGenerate(decision: { runId: string; reason?: string } & DecidedCall): Promise<Record<string, unknown>> {
+  async declineToolCallGenerate(decision: { runId: string; reason?: string } & DecidedCall): Promise<Record<string, unknown>> {
+    checkNames('declineToolCallGenerate()', decision, ['runId', 'reason', ...decisionFields])
     return this.#connection.json(`${this.#path}/decline-tool-call-generate`, { body: decision })
   }
 
-  listSuspendedRuns(
+  async listSuspendedRuns(
     filter: { threadId?: string; resourceId?: string; fromDate?: Date; toDate?: Date; page?: number; perPage?: number } = {},
   ): Promise<{ runs: Array<OverWire<SuspendedRun>>; total?: number }> {
+    checkNames('listSuspendedRuns()', filter, [...scopeFields, 'fromDate', 'toDate', 'page', 'perPage'])
     return this.#connection.json(`${this.#path}/suspended-runs`, { query: filter })
   }
 
   // Pending signals
 
-  async listQueued({ threadId, resourceId }: ThreadScope): Promise<QueuedOverWire[]> {
+  async listQueued(scope: ThreadScope): Promise<QueuedOverWire[]> {
+    checkNames('listQueued()', scope, scopeFields)
+    const { threadId, resourceId } = scope
     return (await this.#connection.json<{ queued: QueuedOverWire[] }>(this.#threadPath(threadId, 'queue'), { query: { resourceId } }))
       .queued
   }
 
-  async cancelQueued({ threadId, ...body }: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+  async cancelQueued(signals: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+    checkNames('cancelQueued()', signals, [...scopeFields, 'signalIds'])
+    const { threadId, ...body } = signals
     return (await this.#connection.json<{ cancelledSignalIds: string[] }>(this.#threadPath(threadId, 'queue/cancel'), { body }))
       .cancelledSignalIds
   }
 
-  async reorderQueued({ threadId, ...body }: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+  async reorderQueued(signals: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+    checkNames('reorderQueued()', signals, [...scopeFields, 'signalIds'])
+    const { threadId, ...body } = signals
     return (await this.#connection.json<{ signalIds: string[] }>(this.#threadPath(threadId, 'queue/reorder'), { body })).signalIds
   }
 
-  explain({ threadId, resourceId, signalId }: ThreadScope & { signalId: string }): Promise<OverWire<ExplainedSignal>> {
+  async explain(signal: ThreadScope & { signalId: string }): Promise<OverWire<ExplainedSignal>> {
+    checkNames('explain()', signal, [...scopeFields, 'signalId'])
+    const { threadId, resourceId, signalId } = signal
     return this.#connection.json(this.#threadPath(threadId, `signals/${encodeURIComponent(signalId)}`), { query: { resourceId } })
   }
 
@@ -338,142 +381,4 @@ function isMissingRoute(error: unknown): boolean {
   if (!isHeedError(error) || notFoundCodes.has(error.code)) return false
   const status = error.details?.status
   return status === 404 || status === 405 || status === 501
-}
-
-/** The result of sending a notification. */
-export interface NotificationAnswer {
-  accepted: true
-  record: OverWire<NotificationRecord>
-  decision: OverWire<NotificationDeliveryDecision>
-  /** Of a notification that was delivered at once. */
-  runId?: string
-  signal?: OverWire<Signal>
-  /** The inbox already had it, with the same id or key. */
-  duplicate?: true
-}
-
-export interface NotificationFilter extends ThreadScope {
-  status?: NotificationStatus[]
-  priority?: NotificationPriority[]
-  source?: string
-  kind?: string
-  /** Searches summaries, sources and kinds. */
-  search?: string
-  limit?: number
-  /** The id of the last record of the previous page. */
-  after?: string
-}
-
-/** The inbox of an agent. */
-export class NotificationsClient {
-  readonly #connection: Connection
-  readonly #path: string
-
-  /** @internal */
-  constructor(connection: Connection, path: string) {
-    this.#connection = connection
-    this.#path = path
-  }
-
-  send(
-    send: { notification: NotificationInput; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
-  ): Promise<NotificationAnswer> {
-    return this.#connection.json(`${this.#path}/notifications`, { body: send, ...retryPolicy(send.notification.id) })
-  }
-
-  /** Sends several, which are stored in one transaction. */
-  async sendAll(
-    send: { notifications: readonly NotificationInput[]; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
-  ): Promise<NotificationAnswer[]> {
-    const hasIds = send.notifications.some(({ id }) => id !== undefined)
-    const notifications = hasIds ? send.notifications.map((one) => ({ ...one, id: one.id ?? randomKey() })) : send.notifications
-    const { results } = await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, {
-      body: { ...send, notifications },
-      ...(hasIds ? { repeatable: true } : { idempotent: true }),
-    })
-    return results
-  }
-
-  /** Newest first. */
-  list({ threadId, status, priority, ...query }: NotificationFilter): Promise<{
-    notifications: Array<OverWire<NotificationRecord>>
-    more: boolean
-    counts: Partial<Record<NotificationStatus, number>>
-  }> {
-    return this.#connection.json(this.#threadPath(threadId), {
-      query: { ...query, status: status?.join(','), priority: priority?.join(',') },
-    })
-  }
-
-  get({ threadId, resourceId, id }: ThreadScope & { id: string }): Promise<OverWire<NotificationRecord>> {
-    return this.#connection.json(this.#threadPath(threadId, encodeURIComponent(id)), { query: { resourceId } })
-  }
-
-  /** Resolves with those that changed. */
-  async mark({ threadId, ...body }: ThreadScope & { ids: string[]; status: MarkedStatus }): Promise<Array<OverWire<NotificationRecord>>> {
-    return (
-      await this.#connection.json<{ notifications: Array<OverWire<NotificationRecord>> }>(this.#threadPath(threadId, 'mark'), { body })
-    ).notifications
-  }
-
-  /** Retries those that could not be delivered. Resolves with their number. */
-  async retry({ threadId, ...body }: ThreadScope & { ids: string[] }): Promise<number> {
-    return (await this.#connection.json<{ retried: number }>(this.#threadPath(threadId, 'retry'), { body })).retried
-  }
-
-  #threadPath(threadId: string, rest?: string): string {
-    return `${this.#path}/threads/${encodeURIComponent(threadId)}/notifications${rest === undefined ? '' : `/${rest}`}`
-  }
-}
-
-/** `resourceId` is optional if the principal has one resource only. */
-export type NewSchedule = Omit<ScheduleInput, 'resourceId'> & { resourceId?: string }
-
-interface Named {
-  id: string
-  resourceId?: string
-}
-
-/** The schedules of an agent. */
-export class SchedulesClient {
-  readonly #connection: Connection
-  readonly #path: string
-
-  /** @internal */
-  constructor(connection: Connection, path: string) {
-    this.#connection = connection
-    this.#path = `${path}/schedules`
-  }
-
-  /** Replaces a schedule with the same id. */
-  create(schedule: NewSchedule): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#path, { body: schedule, ...retryPolicy(schedule.id) })
-  }
-
-  list(
-    query: { threadId?: string; resourceId?: string; status?: ScheduleStatus; limit?: number; after?: string } = {},
-  ): Promise<{ schedules: Array<OverWire<ScheduleRecord>>; more: boolean }> {
-    return this.#connection.json(this.#path, { query })
-  }
-
-  get({ id, resourceId }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#schedulePath(id), { query: { resourceId } })
-  }
-
-  pause({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#schedulePath(id, '/pause'), { body })
-  }
-
-  /** Continues with the next occurrence from now. */
-  resume({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#schedulePath(id, '/resume'), { body })
-  }
-
-  async remove({ id, resourceId }: Named): Promise<boolean> {
-    return (await this.#connection.json<{ removed: boolean }>(this.#schedulePath(id), { method: 'DELETE', query: { resourceId } })).removed
-  }
-
-  #schedulePath(id: string, rest = ''): string {
-    return `${this.#path}/${encodeURIComponent(id)}${rest}`
-  }
 }

@@ -1,3 +1,4 @@
+import { checkNames, checkText, refused } from '../base/arguments.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
@@ -8,6 +9,7 @@ export class HeedClient {
   readonly #options: ClientOptions
 
   constructor(options: ClientOptions) {
+    checkClientOptions(options)
     this.#options = options
     this.#connection = new Connection(options)
   }
@@ -24,6 +26,7 @@ export class HeedClient {
 
   /** The memory of an agent: threads, messages, working memory. */
   memory(scope: MemoryScope = {}): MemoryClient {
+    checkNames('memory()', scope, ['agentId', 'resourceId'])
     return new MemoryClient(this.#connection, scope)
   }
 
@@ -47,18 +50,35 @@ export class HeedClient {
   }
 
   /** Does the work that is due. For operators of servers that do not keep running. */
-  tick(
+  async tick(
     options: { limit?: number; timeoutMs?: number } = {},
   ): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+    checkNames('tick()', options, ['limit', 'timeoutMs'])
     return this.#connection.json('/tick', { body: options })
   }
+}
+
+function checkClientOptions(options: ClientOptions): void {
+  checkNames('HeedClient', options, ['baseUrl', 'headers', 'apiPrefix', 'retries', 'timeoutMs', 'silenceMs', 'fetch', 'signal'])
+  const { baseUrl, headers, apiPrefix, retries, timeoutMs, silenceMs, signal } = options as { [Name in keyof ClientOptions]: unknown }
+  if (typeof baseUrl !== 'string') throw refused('baseUrl', "the URL of the server, such as 'http://localhost:4111'")
+  if (headers !== undefined && typeof headers !== 'function' && (typeof headers !== 'object' || headers === null)) {
+    throw refused('headers', 'an object, or a function that returns one')
+  }
+  if (apiPrefix !== undefined && apiPrefix !== '') checkText('apiPrefix', apiPrefix)
+  if (retries !== undefined && !(Number(retries) >= 0)) throw refused('retries', 'a number of at least 0')
+  for (const [name, value] of Object.entries({ timeoutMs, silenceMs })) {
+    if (value !== undefined && !(Number(value) > 0)) throw refused(name, 'a number above 0')
+  }
+  if (options.fetch !== undefined && typeof options.fetch !== 'function') throw refused('fetch', 'a function')
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused('signal', 'an AbortSignal')
 }
 
 export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ToolDetails } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
-export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './agent.ts'
-export type { NewSchedule, SchedulesClient } from './agent.ts'
+export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
+export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
 export type { OverWire, ThreadScope } from './connection.ts'
 export { HeedError, isHeedError } from '../base/errors.ts'

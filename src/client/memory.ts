@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { CloneThreadArgs } from '../memory/clones.ts'
 import type { RecallArgs, RecalledMessages } from '../memory/recall.ts'
@@ -49,19 +50,29 @@ export class MemoryClient {
     return (await this.#get<{ result: boolean }>('/status')).result
   }
 
-  listThreads({ filter, page, perPage, orderBy, cursor }: ListThreadsArgs = {}): Promise<OverWire<ThreadList>> {
-    return this.#get('/threads', { metadata: filter?.metadata, page, perPage, orderBy, cursor })
+  async listThreads(args: ListThreadsArgs = {}): Promise<OverWire<ThreadList>> {
+    checkNames('listThreads()', args, ['filter', 'children', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total'])
+    if (args.filter !== undefined) checkNames('filter', args.filter, ['resourceId', 'metadata', 'parentId'])
+    const { filter, resourceId = filter?.resourceId, ...query } = args
+    const { metadata, parentId } = filter ?? {}
+    return this.#get('/threads', { ...query, metadata, parentId, ...(resourceId === undefined ? {} : { resourceId }) })
   }
 
-  createThread(thread: { threadId?: string; title?: string; metadata?: Record<string, JSONValue> } = {}): Promise<OverWire<ThreadRow>> {
+  async createThread(
+    thread: { threadId?: string; title?: string; metadata?: Record<string, JSONValue> } = {},
+  ): Promise<OverWire<ThreadRow>> {
+    checkNames('createThread()', thread, ['threadId', 'title', 'metadata'])
     return this.#post('/threads', { ...thread, resourceId: this.#scope.resourceId }, thread.threadId !== undefined)
   }
 
-  getThreadById({ threadId }: { threadId: string }): Promise<OverWire<ThreadRow>> {
-    return this.#get(threadPath(threadId))
+  async getThreadById(thread: { threadId: string }): Promise<OverWire<ThreadRow>> {
+    checkNames('getThreadById()', thread, ['threadId'])
+    return this.#get(threadPath(thread.threadId))
   }
 
-  updateThread({ id, ...patch }: { id: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<OverWire<ThreadRow>> {
+  async updateThread(update: { id: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<OverWire<ThreadRow>> {
+    checkNames('updateThread()', update, ['id', 'title', 'metadata'])
+    const { id, ...patch } = update
     return this.#connection.json(`/memory${threadPath(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch, repeatable: true })
   }
 
@@ -69,9 +80,9 @@ export class MemoryClient {
     await this.#connection.json(`/memory${threadPath(threadId)}`, { method: 'DELETE', query: { ...this.#scope } })
   }
 
-  cloneThread(
-    { sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>,
-  ): Promise<{ thread: OverWire<ThreadRow> }> {
+  async cloneThread(args: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>): Promise<{ thread: OverWire<ThreadRow> }> {
+    checkNames('cloneThread()', args, ['sourceThreadId', 'newThreadId', 'title', 'metadata', 'options'])
+    const { sourceThreadId, ...clone } = args
     return this.#post(threadPath(sourceThreadId, 'clone'), { ...clone, readMessages: false })
   }
 
@@ -87,59 +98,72 @@ export class MemoryClient {
     return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(threadPath(threadId, 'clone-history'))).threads
   }
 
-  transferThread({ threadId, resourceId }: { threadId: string; resourceId: string }): Promise<OverWire<ThreadRow>> {
+  async transferThread(transfer: { threadId: string; resourceId: string }): Promise<OverWire<ThreadRow>> {
+    checkNames('transferThread()', transfer, ['threadId', 'resourceId'])
+    const { threadId, resourceId } = transfer
     return this.#post(threadPath(threadId, 'transfer'), { resourceId })
   }
 
   /** By default the newest page, in chronological order. A thread that does not exist yet has none. */
-  listMessages(
-    { threadId, page, perPage, orderBy, include, filter, cursor }:
-      Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number },
+  async listMessages(
+    args: Pick<RecallArgs, 'page' | 'orderBy' | 'include' | 'filter' | 'cursor'> & { threadId: string; perPage?: number },
   ): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
-    return this.#get(threadPath(threadId, 'messages'), { page, perPage, orderBy, include, filter, cursor })
+    checkNames('listMessages()', args, ['threadId', 'page', 'perPage', 'orderBy', 'include', 'filter', 'cursor'])
+    const { threadId, ...query } = args
+    return this.#get(threadPath(threadId, 'messages'), query)
   }
 
   /** The messages that match best, of all threads of the resource, or of the given thread. */
-  search(
+  async search(
     query: { searchQuery: string; threadId?: string; limit?: number },
   ): Promise<{ results: FoundMessage[]; count: number; incomplete?: true }> {
+    checkNames('search()', query, ['searchQuery', 'threadId', 'limit'])
     return this.#get('/search', query)
   }
 
-  saveMessages({ messages }: { messages: readonly AgentMessage[] }): Promise<{ messages: Array<OverWire<Message>> }> {
-    return this.#post('/save-messages', { messages })
+  async saveMessages(saved: { messages: readonly AgentMessage[] }): Promise<{ messages: Array<OverWire<Message>> }> {
+    checkNames('saveMessages()', saved, ['messages'])
+    return this.#post('/save-messages', saved)
   }
 
-  async updateMessages({ messages }: { messages: UpdateMessagesArgs['messages'] }): Promise<Array<OverWire<Message>>> {
-    return (await this.#post<{ messages: Array<OverWire<Message>> }>('/messages/update', { messages }, true)).messages
+  async updateMessages(update: { messages: UpdateMessagesArgs['messages'] }): Promise<Array<OverWire<Message>>> {
+    checkNames('updateMessages()', update, ['messages'])
+    return (await this.#post<{ messages: Array<OverWire<Message>> }>('/messages/update', update, true)).messages
   }
 
-  async deleteMessages({ threadId, messageIds }: { threadId?: string; messageIds: readonly string[] }): Promise<number> {
-    return (await this.#post<{ deleted: number }>('/messages/delete', { threadId, messageIds })).deleted
+  async deleteMessages(deleted: { threadId?: string; messageIds: readonly string[] }): Promise<number> {
+    checkNames('deleteMessages()', deleted, ['threadId', 'messageIds'])
+    return (await this.#post<{ deleted: number }>('/messages/delete', deleted)).deleted
   }
 
-  async getWorkingMemory({ threadId }: { threadId: string }): Promise<string | JSONObject | null> {
+  async getWorkingMemory(target: { threadId: string }): Promise<string | JSONObject | null> {
+    checkNames('getWorkingMemory()', target, ['threadId'])
+    const { threadId } = target
     return (await this.#get<{ workingMemory: string | JSONObject | null }>(threadPath(threadId, 'working-memory'))).workingMemory
   }
 
   /** Resolves with the new version. */
-  async updateWorkingMemory(
-    { threadId, ...update }: Omit<WorkingMemoryUpdate, 'threadId' | 'resourceId'> & { threadId: string },
-  ): Promise<number> {
+  async updateWorkingMemory(args: Omit<WorkingMemoryUpdate, 'threadId' | 'resourceId'> & { threadId: string }): Promise<number> {
+    checkNames('updateWorkingMemory()', args, ['threadId', 'workingMemory', 'replace', 'delete', 'expectedVersion'])
+    const { threadId, ...update } = args
     return (await this.#post<{ version: number }>(threadPath(threadId, 'working-memory'), update)).version
   }
 
   /** Newest first. */
   async listWorkingMemoryVersions(
-    { threadId, ...query }: { threadId: string; limit?: number; before?: number },
+    target: { threadId: string; limit?: number; before?: number },
   ): Promise<Array<OverWire<WorkingMemoryVersion>>> {
+    checkNames('listWorkingMemoryVersions()', target, ['threadId', 'limit', 'before'])
+    const { threadId, ...query } = target
     return (await this.#get<{ versions: Array<OverWire<WorkingMemoryVersion>> }>(threadPath(threadId, 'working-memory/versions'), query))
       .versions
   }
 
-  undoWorkingMemory(
-    { threadId, ...body }: { threadId: string; version?: number; expectedVersion?: number },
+  async undoWorkingMemory(
+    target: { threadId: string; version?: number; expectedVersion?: number },
   ): Promise<OverWire<WorkingMemoryVersion>> {
+    checkNames('undoWorkingMemory()', target, ['threadId', 'version', 'expectedVersion'])
+    const { threadId, ...body } = target
     return this.#post(threadPath(threadId, 'working-memory/undo'), body)
   }
 

@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { isHeedError } from '../base/errors.ts'
 import { cursorHeader } from '../base/stream-headers.ts'
 import type { Chunk } from '../message/chunk.ts'
@@ -13,6 +14,8 @@ export interface SubscribeParams {
   /** Also receive the numbers of pending and unread notifications, as `data-inbox`, from servers that send them. */
   inbox?: boolean
 }
+
+export const subscribeFields = ['threadId', 'resourceId', 'after', 'snapshot', 'inbox']
 
 export interface Reconnect {
   /** How many attempts in a row may fail. Defaults to no limit. */
@@ -69,12 +72,15 @@ export class ThreadSubscription {
   }
 
   /** Calls `onChunk` until the stream ends; with `reconnect`, until `unsubscribe()`. */
-  async processDataStream({ onChunk, reconnect = false }: ProcessOptions): Promise<void> {
+  async processDataStream(options: ProcessOptions): Promise<void> {
+    checkNames('processDataStream()', options, ['onChunk', 'reconnect'])
+    const { onChunk, reconnect = false } = options
     for await (const chunk of this.chunks(reconnect)) await onChunk(chunk)
   }
 
   /** The same as an async iterable. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
+    if (typeof reconnect === 'object') checkNames('reconnect', reconnect, ['maxRetries', 'delayMs', 'onLost', 'onOpen'])
     const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
     const { signal } = this.#connection
     const stopped = signal ? AbortSignal.any([this.#closed.signal, signal]) : this.#closed.signal
@@ -116,6 +122,7 @@ export class ThreadSubscription {
 
   /** Aborts the active run of the thread. */
   async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
+    checkNames('abort()', options, ['clearPendingSignals'])
     const { threadId, resourceId } = this.#params
     const { aborted } = await this.#connection.json<{ aborted: boolean }>(`${this.#path}/abort`, {
       body: { threadId, resourceId, ...options },

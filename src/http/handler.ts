@@ -1,4 +1,4 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { silentLogger, type Logger } from '../base/logger.ts'
 import { isPromise } from '../base/promises.ts'
@@ -74,9 +74,24 @@ interface Target {
   reader: RequestReader
 }
 
-const optionNames: ReadonlyArray<keyof HandlerOptions> = [
+export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
   'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs',
 ]
+
+function checkOptions(options: HandlerOptions): void {
+  checkNames('The server', options, optionNames)
+  const { auth, prefix, requestContext } = options as { [Name in keyof HandlerOptions]: unknown }
+  if (auth !== undefined && auth !== 'local' && typeof auth !== 'function') {
+    throw refused('auth', "'local', apiKeys(), jwt(), or a function that returns a principal")
+  }
+  if (prefix !== undefined && prefix !== '' && !(typeof prefix === 'string' && /^\/.*[^/]$/.test(prefix))) {
+    throw refused('prefix', "a path that begins with '/' and does not end with it")
+  }
+  if (requestContext !== undefined && typeof requestContext !== 'function') throw refused('requestContext', 'a function')
+  for (const [name, least] of [['maxBodyBytes', 1], ['heartbeatMs', 1], ['stallMs', 1], ['lingerMs', 0]] as const) {
+    if (options[name] !== undefined) checkWhole(name, options[name], least)
+  }
+}
 
 /** Answers requests of any origin: of Node's server, or of the platform. */
 export class RequestHandler {
@@ -91,7 +106,7 @@ export class RequestHandler {
   readonly #context: ServerContext
 
   constructor(heed: Heed, options: HandlerOptions) {
-    checkNames('The server', options, optionNames)
+    checkOptions(options)
     const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, lingerMs = 30_000 } = options
     const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = options
     this.#heed = heed

@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { checkNames, checkText, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed/heed.ts'
 import { isLoopback } from './request/exchange.ts'
-import { defaults, RequestHandler, type HandlerOptions } from './handler.ts'
+import { defaults, optionNames, RequestHandler, type HandlerOptions } from './handler.ts'
 import { NodeListener } from './request/node-exchange.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
@@ -37,7 +38,11 @@ const probingMs = 15_000
 
 /** Serves a Heed on Node, and starts it: runs that an earlier process left are continued. */
 export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
+  checkNames('serve()', options, [...optionNames, 'port', 'hostname', 'handleSignals'])
   const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw refused('port', 'a whole number from 0 to 65535')
+  checkText('hostname', hostname)
+  if (typeof handleSignals !== 'boolean') throw refused('handleSignals', 'true or false')
   const isOpen = handlerOptions.auth === undefined || handlerOptions.auth === 'local'
   if (isOpen && !isLoopback(hostname)) {
     throw new HeedError(

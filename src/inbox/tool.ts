@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import { maxSearchLength, notificationStatuses } from '../store/contract/notifications.ts'
@@ -48,7 +49,8 @@ const inputSchema = {
 export function createNotificationInboxTool(options: {
   storage: NotificationStore | undefined
 }): Tool<'notification-inbox', NotificationInboxInput> {
-  const storage = options?.storage
+  const { storage } = options ?? {}
+  if (options) checkNames('createNotificationInboxTool()', options, ['storage'])
   if (typeof storage?.listNotifications !== 'function') {
     throw new HeedError(
       'invalid_argument',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { checkName, checkNames, checkObject } from '../base/arguments.ts'
+import { checkName, checkNames, checkObject, checkWhole } from '../base/arguments.ts'
 import { isName } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { describe, HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
@@ -82,12 +82,16 @@ export abstract class SignalProvider {
 
   /** Without `externalId`: all subscriptions of the thread. Returns how many were deleted. */
   async unsubscribe(scope: { threadId: string; resourceId?: string; externalId?: string }): Promise<number> {
+    checkNames('unsubscribe()', scope, ['threadId', 'resourceId', 'externalId'])
+    checkName('threadId', scope.threadId)
     return (await this.environment.store()).deleteSubscriptions({ ...scope, sourceId: this.id })
   }
 
   async listSubscriptions(
     query: { threadId?: string; resourceId?: string; externalId?: string; after?: SubscriptionRecord; limit?: number } = {},
   ): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
+    checkNames('listSubscriptions()', query, ['threadId', 'resourceId', 'externalId', 'after', 'limit'])
+    if (query.limit !== undefined) checkWhole('limit', query.limit, 1)
     return (await this.environment.store()).listSubscriptions({ ...query, sourceId: this.id, limit: query.limit ?? page })
   }
 
@@ -96,6 +100,7 @@ export abstract class SignalProvider {
    * stored, after the others were: the same event may be delivered again.
    */
   async deliver(event: SourceEvent): Promise<number> {
+    checkNames('deliver()', event, ['id', 'externalIds', 'notification'])
     const { logger, notify } = this.environment
     return notifySubscribers({ sourceId: this.id, logger, subscribed: (externalId) => this.#subscribed(externalId), notify }, event)
   }

@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { Conversations, PrunePolicy, Pruned } from './contract/messages.ts'
 
@@ -37,8 +38,10 @@ const recordsPerTransaction = 200
 
 /** Removes what `retention` no longer keeps, in small transactions. */
 export async function pruneStore(
-  store: Pick<Conversations, 'pruneSome'>, { retention, now = Date.now(), signal, onPruned }: PruneOptions,
+  store: Pick<Conversations, 'pruneSome'>, options: PruneOptions,
 ): Promise<PruneResult> {
+  checkNames('prune()', options, ['retention', 'now', 'signal', 'onPruned'])
+  const { retention, now = Date.now(), signal, onPruned } = options
   checkRetention(retention)
   const result: PruneResult = { threads: 0, messages: 0, records: 0 }
   const policy = prunePolicy(retention, now)

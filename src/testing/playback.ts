@@ -1,3 +1,4 @@
+import { checkNames, refused } from '../base/arguments.ts'
 import { sleep, type Clock } from '../base/clock.ts'
 import type { ScriptedAnswer } from './script.ts'
 
@@ -5,6 +6,11 @@ import type { ScriptedAnswer } from './script.ts'
 export interface Pace {
   /** The time before each delta, by the clock. 0: all deltas at once. */
   deltaMs: number
+}
+
+export function checkPace(pace: Pace): void {
+  checkNames('pace', pace, ['deltaMs'])
+  if (!(pace.deltaMs >= 0)) throw refused('pace.deltaMs', 'a number of milliseconds of at least 0')
 }
 
 export interface PlaybackContext {

@@ -2,6 +2,7 @@ import {
   APICallError, type LanguageModelV4CallOptions, type LanguageModelV4FinishReason, type LanguageModelV4StreamPart,
   type LanguageModelV4Usage,
 } from '@ai-sdk/provider'
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 
 /** The answers of a model: call n takes step n, or a function returns the step of a call. */
@@ -94,8 +95,16 @@ export async function scriptedAnswer<Call>(
 ): Promise<ScriptedAnswer> {
   const step = typeof script === 'function' ? await script(call) : script[loop ? index % script.length : index]
   if (step === undefined) throw exhausted(typeof script === 'function' ? undefined : script.length, index)
-  return typeof step === 'string' ? { text: step } : step
+  if (typeof step === 'string') return { text: step }
+  checkNames('A scripted step', step, answerFields)
+  for (const toolCall of step.toolCalls ?? []) checkNames('A scripted tool call', toolCall, toolCallFields)
+  return step
 }
+
+const answerFields: ReadonlyArray<keyof ScriptedAnswer> = [
+  'text', 'reasoning', 'toolCalls', 'files', 'sources', 'finishReason', 'usage', 'error', 'errorAfter', 'delayMs', 'gate', 'hang', 'parts',
+]
+const toolCallFields: ReadonlyArray<keyof ScriptedToolCall> = ['toolName', 'input', 'inputText', 'toolCallId']
 
 function exhausted(scripted: number | undefined, index: number): HeedError {
   const call = index + 1

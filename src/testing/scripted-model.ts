@@ -2,10 +2,11 @@ import type {
   LanguageModelV2, LanguageModelV2CallOptions, LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV4, LanguageModelV4CallOptions,
   LanguageModelV4GenerateResult, LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
+import { checkNames, refused } from '../base/arguments.ts'
 import { systemClock, type Clock } from '../base/clock.ts'
 import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
 import { generated, readParts, stepParts } from './step-parts.ts'
-import { beforeAnswer, partStream, playback, type Pace } from './playback.ts'
+import { beforeAnswer, checkPace, partStream, playback, type Pace } from './playback.ts'
 import { scriptedAnswer, toProviderError, type Script, type ScriptedCall } from './script.ts'
 
 export interface ScriptedModelOptions {
@@ -51,6 +52,10 @@ export function scriptedModel(
   script: Script<never>,
   options: ScriptedModelOptions & { specificationVersion?: 'v4' | 'v3' | 'v2' } = {},
 ): ScriptedModel | ScriptedModelV3 | ScriptedModelV2 {
+  checkNames('scriptedModel()', options, ['specificationVersion', 'provider', 'modelId', 'loop', 'record', 'pace', 'clock'])
+  const { specificationVersion: version = 'v4', pace } = options
+  if (!['v4', 'v3', 'v2'].includes(version)) throw refused('specificationVersion', 'v4, v3 or v2')
+  if (pace !== undefined) checkPace(pace)
   // The overloads pair each version with a script for its calls.
   if (options.specificationVersion === 'v2') return new ModelV2(script as ScriptV2, options)
   if (options.specificationVersion === 'v3') return new ModelV3(script as ScriptV3, options)

@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import assert from 'node:assert/strict'
 import { Agent } from '../agent/agent.ts'
 import { isHeedError } from '../base/errors.ts'
@@ -245,6 +246,7 @@ const commonCases: SourceCase[] = [
  *     for (const { name, run } of sourceConformance(harness)) it(name, () => run(harness))
  */
 export function sourceConformance(harness: SourceHarness): SourceCase[] {
+  checkNames('sourceConformance()', harness, ['storage', 'source', 'things', 'request', 'happen'])
   const { request, happen } = harness
   const ofWebhooks = (request: WebhookHarness['request']): SourceCase[] =>
     webhookCases.map(({ name, run }) => ({ name, run: (own) => run({ ...own, request: own.request ?? request }) }))

@@ -1,3 +1,4 @@
+import { checkNames, checkWhole, refused } from '../base/arguments.ts'
 import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import { storeWork } from '../base/promises.ts'
@@ -31,6 +32,7 @@ interface VirtualTimer {
 /** `start` is the first `now()`. Defaults to the beginning of 2026, in UTC. */
 export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): VirtualClock {
   let now = Number(start)
+  if (Number.isNaN(now)) throw refused('start', 'a time in milliseconds, or a valid Date')
   /** In the order of due time, then of creation. */
   const timers: VirtualTimer[] = []
   let lastMove = Promise.resolve()
@@ -43,6 +45,7 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
 
   const advance = (ms: number): Promise<void> =>
     afterLastMove(async () => {
+      if (!(ms >= 0)) throw refused('advance()', 'called with a number of milliseconds of at least 0')
       await settled()
       const target = now + ms
       while (timers[0] && timers[0].due <= target) await fireNext()
@@ -72,8 +75,11 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
       }
     },
     advance,
-    runAll: ({ limit = 10_000 } = {}) =>
+    runAll: (options = {}) =>
       afterLastMove(async () => {
+        checkNames('runAll()', options, ['limit'])
+        const { limit = 10_000 } = options
+        checkWhole('limit', limit)
         await settled()
         for (let fired = 0; timers.some(({ background }) => !background); fired++) {
           if (fired === limit) {

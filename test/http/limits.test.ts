@@ -63,8 +63,10 @@ describe('what one caller may do to a server', () => {
   })
 
   it('[H3.6] a wildcard never goes with cookies; without cors no origin is named', async () => {
-    const { ask } = await served({ guide: guide() }, { cors: { origin: '*', credentials: true } })
-    expect((await ask('/agents', { headers: { origin: 'https://any.example' } })).headers.get('access-control-allow-origin')).toBeNull()
+    await expect(served({ guide: guide() }, { cors: { origin: '*', credentials: true } })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'cors.origin' } })
+    const { ask } = await served({ guide: guide() }, { cors: { origin: '*' } })
+    const open = await ask('/agents', { headers: { origin: 'https://any.example' } })
+    expect([open.headers.get('access-control-allow-origin'), open.headers.get('access-control-allow-credentials')]).toEqual(['https://any.example', null])
     const { ask: closed } = await served({ guide: guide() })
     const { headers } = await closed('/agents', { headers: { origin: 'https://any.example' } })
     expect([headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([null, null])

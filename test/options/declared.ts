@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { parseSync } from 'vite'
 
 const folder = join(import.meta.dirname, '../../api')
-/** The reports that are read. Clients and test tools have calls of their own. */
-const entries = ['heed.d.txt', 'libsql.d.txt', 'server.d.txt', 'sources.d.txt', 'unexported.d.txt']
+const entries = ['heed', 'libsql', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'testing', 'unexported'] as const
+/** An entry of the package, by the name of its report. */
+export type Entry = (typeof entries)[number]
 
 /** A node of the syntax tree, as far as it is read here. */
 interface Node {
@@ -28,10 +29,12 @@ interface Node {
   declaration?: Node
 }
 
-/** The declarations of the public surface, by name, as `npm run api` writes them. */
-function declarations(): Map<string, Node[]> {
-  const found = new Map<string, Node[]>()
-  for (const file of entries) {
+type Declarations = ReadonlyMap<string, readonly Node[]>
+
+/** The declarations of each entry by name, as `npm run api` writes them. Entries may have different types of one name. */
+function declarations(): ReadonlyMap<Entry, Declarations> {
+  return new Map(entries.map((entry) => {
+    const file = `${entry}.d.txt`
     const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^export .*: see .*$/gm, '')
     const { program, errors } = parseSync(`${file}.d.ts`, text)
     if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
@@ -41,31 +44,56 @@ function declarations(): Map<string, Node[]> {
       const name = node?.id?.name
       if (node && name !== undefined) own.set(name, [...(own.get(name) ?? []), node])
     }
-    // Two entries may have different types of one name; that of the first is meant.
-    for (const [name, nodes] of own) if (!found.has(name)) found.set(name, nodes)
-  }
-  return found
+    return [entry, own]
+  }))
 }
+
+/** Types that an entry has under the name of a type of another entry, and that no entry exports. */
+const hidden: Partial<Record<Entry, readonly string[]>> = { 'ai-sdk': ['SendOptions'] }
 
 /** The options that each type, method or function declares; options of an option are joined by a point. */
 export type Declared = Map<string, Set<string>>
 
 /** Types of values rather than of options: what they contain is content, or an object of the caller. */
 const values: ReadonlySet<string> = new Set([
-  'Agent', 'AgentInput', 'AgentMessage', 'AgentsInput', 'AnyEmbeddingModel', 'Authenticate', 'BuiltInVectors', 'Bus', 'Chunk', 'Clock', 'ContextOf',
-  'DecideContext', 'DomainStorage', 'Heed', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'Memory', 'Message',
-  'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'Processor', 'ProviderOptions', 'RecallProgress',
-  'RequestContext', 'RunResult', 'Schema', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains',
-  'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput',
+  'Agent', 'AgentClient', 'AgentInput', 'AgentMessage', 'AgentsInput', 'AnyEmbeddingModel', 'Authenticate', 'BuiltInVectors', 'Bus', 'ChatMessage', 'Chunk', 'Clock',
+  'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'Memory', 'Message',
+  'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
+  'RequestContext', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains',
+  'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
 ])
 const transparent: ReadonlySet<string> = new Set(['Partial', 'Readonly', 'Required', 'Array', 'ReadonlyArray', 'Dynamic', 'Own'])
 
 type Filter = (name: string) => boolean
 const all: Filter = () => true
 
-/** The options of the parameters of every public method, constructor and function of these names. */
-export function declaredOptions(owners: readonly string[]): Declared {
-  return new OptionReader().read(owners)
+/** The calls of each entry: a function, a class with its methods, or its constructor alone (`new Name`). */
+export type Calls = Readonly<Partial<Record<Entry, readonly string[]>>>
+
+/** The options of the parameters of these calls. */
+export function declaredOptions(calls: Calls): Declared {
+  return new OptionReader().read(calls)
+}
+
+/** Every function and class that an entry exports. */
+export function exportedCalls(): Array<[Entry, string]> {
+  const kinds = ['TSDeclareFunction', 'ClassDeclaration']
+  return [...declarations()].filter(([entry]) => entry !== 'unexported').flatMap(([entry, known]) =>
+    [...known].filter(([, [node]]) => kinds.includes(node?.type ?? '')).map(([name]): [Entry, string] => [entry, name]))
+}
+
+/** Where options are listed: their owner, the path of the option that contains them, and the entry whose types are meant. */
+interface Place {
+  owner: string
+  under: string
+  entry: Entry
+}
+
+interface Found {
+  nodes: readonly Node[]
+  entry: Entry
+  /** Under which its options are listed. */
+  label: string
 }
 
 class OptionReader {
@@ -73,86 +101,106 @@ class OptionReader {
   readonly #found: Declared = new Map()
   readonly #seen = new Set<string>()
 
-  read(owners: readonly string[]): Declared {
-    for (const owner of owners) {
-      const nodes = this.#known.get(owner)
-      if (!nodes) throw new Error(`api/ has no '${owner}'.`)
-      for (const node of nodes) {
-        if (node.params) this.#parameters(owner, node.params)
-        for (const member of membersOf(node)) {
-          const name = member.key?.name
-          const params = member.params ?? (member.value as Node | undefined)?.params
-          if (params && name !== undefined) this.#parameters(name === 'constructor' ? owner : `${owner}.${name}`, params)
-        }
-      }
-    }
+  read(calls: Calls): Declared {
+    for (const [entry, names] of Object.entries(calls) as Array<[Entry, readonly string[]]>) for (const call of names) this.#call(entry, call)
     return this.#found
   }
 
-  #parameters(owner: string, params: readonly Node[]): void {
-    for (const param of params) {
-      const type = param.typeAnnotation?.typeAnnotation
-      const name = type?.typeName?.name
-      if (name !== undefined && this.#isOptions(name)) this.#named(name)
-      else this.#walk(type, owner, '', all)
+  #call(entry: Entry, call: string): void {
+    const owner = call.replace('new ', '')
+    const nodes = this.#known.get(entry)?.get(owner)
+    if (!nodes) throw new Error(`api/${entry}.d.txt has no '${owner}'.`)
+    for (const node of nodes) {
+      if (node.params) this.#parameters(owner, entry, node.params)
+      for (const member of membersOf(node)) {
+        const name = member.key?.name
+        const params = member.params ?? (member.value as Node | undefined)?.params
+        if (!params || name === undefined || (call !== owner && name !== 'constructor')) continue
+        this.#parameters(name === 'constructor' ? owner : `${owner}.${name}`, entry, params)
+      }
     }
   }
 
-  #isOptions(name: string): boolean {
-    return this.#known.has(name) && !values.has(name) && !transparent.has(name)
+  #parameters(owner: string, entry: Entry, params: readonly Node[]): void {
+    for (const param of params) {
+      const type = param.typeAnnotation?.typeAnnotation
+      const found = this.#options(type?.typeName?.name, entry)
+      if (found) this.#named(found)
+      else this.#walk(type, { owner, under: '', entry }, all)
+    }
+  }
+
+  /** The declaration of a type of options: that of the entry itself, else of `heed`, else of any. */
+  #options(name: string | undefined, entry: Entry): Found | undefined {
+    if (name === undefined || values.has(name) || transparent.has(name)) return undefined
+    const order = [entry, ...(hidden[entry]?.includes(name) ? ['unexported' as const] : []), ...entries]
+    const at = order.find((one) => this.#known.get(one)?.has(name))
+    const nodes = at && this.#known.get(at)?.get(name)
+    if (!nodes) return undefined
+    const first = entries.find((one) => this.#known.get(one)?.has(name))
+    return { nodes, entry: at, label: at === first ? name : `${entry}:${name}` }
   }
 
   /** Lists a named type once, under its name. */
-  #named(name: string): void {
-    if (this.#seen.has(name)) return
-    this.#seen.add(name)
-    this.#declared(name, name, '', all)
+  #named(found: Found): void {
+    if (this.#seen.has(found.label)) return
+    this.#seen.add(found.label)
+    this.#declared(found, { owner: found.label, under: '', entry: found.entry }, all)
   }
 
-  #declared(name: string, owner: string, under: string, filter: Filter): void {
-    for (const node of this.#known.get(name) ?? []) {
-      if (node.type === 'TSTypeAliasDeclaration') this.#walk(node.typeAnnotation, owner, under, filter)
+  #declared({ nodes, entry }: Found, place: Place, filter: Filter): void {
+    const here = { ...place, entry }
+    for (const node of nodes) {
+      if (node.type === 'TSTypeAliasDeclaration') this.#walk(node.typeAnnotation, here, filter)
       if (node.type !== 'TSInterfaceDeclaration') continue
       for (const { expression, typeArguments } of node.extends ?? [])
-        this.#walk({ type: 'TSTypeReference', typeName: expression, typeArguments }, owner, under, filter)
-      this.#members(membersOf(node), owner, under, filter)
+        this.#walk({ type: 'TSTypeReference', typeName: expression, typeArguments }, here, filter)
+      this.#members(membersOf(node), here, filter)
     }
   }
 
-  #walk(type: Node | undefined, owner: string, under: string, filter: Filter): void {
+  #walk(type: Node | undefined, place: Place, filter: Filter): void {
     if (!type) return
-    if (type.type === 'TSParenthesizedType' || type.type === 'TSTypeOperator') return this.#walk(type.typeAnnotation, owner, under, filter)
-    if (type.type === 'TSArrayType') return this.#walk(type.elementType, owner, under, filter)
-    if (type.types) return type.types.forEach((one) => this.#walk(one, owner, under, filter))
-    if (type.type === 'TSTypeLiteral') return this.#members(membersOf(type), owner, under, filter)
+    if (type.type === 'TSParenthesizedType' || type.type === 'TSTypeOperator') return this.#walk(type.typeAnnotation, place, filter)
+    if (type.type === 'TSArrayType') return this.#walk(type.elementType, place, filter)
+    if (type.types) return type.types.forEach((one) => this.#walk(one, place, filter))
+    if (type.type === 'TSTypeLiteral') return this.#members(membersOf(type), place, filter)
     const name = type.typeName?.name
     if (name === undefined) return
     const [first, second] = type.typeArguments?.params ?? []
     const names = literalsOf(second)
-    if (name === 'Omit') return this.#walk(first, owner, under, (option) => filter(option) && !names.includes(option))
-    if (name === 'Pick' && !this.#known.has(first?.typeName?.name ?? '')) return this.#add(owner, under, names.filter(filter))
-    if (name === 'Pick') return this.#walk(first, owner, under, (option) => filter(option) && names.includes(option))
-    if (transparent.has(name)) return this.#walk(first, owner, under, filter)
-    if (!this.#isOptions(name)) return
+    if (name === 'Omit') return this.#walk(first, place, (option) => filter(option) && !names.includes(option))
+    if (name === 'Pick') return this.#picked(first, names.filter(filter), place)
+    if (transparent.has(name)) return this.#walk(first, place, filter)
+    if (name === 'Record') return this.#walk(second, place, filter)
+    const found = this.#options(name, place.entry)
+    if (!found) return
     // A part of a type is listed where it is used; a type that is the value of an option is listed once.
-    if (under === '') this.#declared(name, owner, under, filter)
-    else this.#named(name)
+    if (place.under === '') this.#declared(found, place, filter)
+    else this.#named(found)
   }
 
-  #add(owner: string, under: string, names: readonly string[]): void {
+  #picked(type: Node | undefined, names: readonly string[], place: Place): void {
+    if (values.has(type?.typeName?.name ?? '')) return
+    if (this.#options(type?.typeName?.name, place.entry)) this.#walk(type, place, (option) => names.includes(option))
+    this.#add(place, names)
+  }
+
+  #add({ owner, under }: Place, names: readonly string[]): void {
+    if (names.length === 0) return
     const options = this.#found.get(owner) ?? new Set()
     for (const name of names) options.add(under + name)
     this.#found.set(owner, options)
   }
 
-  #members(members: readonly Node[], owner: string, under: string, filter: Filter): void {
+  #members(members: readonly Node[], place: Place, filter: Filter): void {
     for (const member of members) {
       const name = member.key?.name
       const type = member.typeAnnotation?.typeAnnotation
       const isField = member.type === 'TSPropertySignature' || member.type === 'TSMethodSignature'
       if (!isField || name === undefined || !filter(name) || type?.type === 'TSNeverKeyword') continue
-      this.#add(owner, under, [name])
-      if (member.type === 'TSPropertySignature') this.#walk(type, owner, `${under}${name}.`, all)
+      this.#add(place, [name])
+      if (member.type === 'TSPropertySignature') this.#walk(type, { ...place, under: `${place.under}${name}.` }, all)
     }
   }
 }

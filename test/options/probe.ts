@@ -10,10 +10,10 @@ export interface Probe {
   run(): Promise<void>
 }
 
-/** A test elsewhere that shows the same; its text mentions each of the options. */
+/** A test elsewhere that shows the same; its text mentions each of the options. Without a title, the whole file is about them. */
 export interface Cited {
   file: string
-  title: string
+  title?: string
   covers: Record<string, string>
 }
 

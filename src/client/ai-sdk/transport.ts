@@ -1,3 +1,4 @@
+import { checkNames } from '../../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
@@ -35,12 +36,17 @@ export class HeedChatTransport {
   /** A stream after a reconnect begins with the start of the run. */
   readonly resumeStreamIsReplay = true
 
-  constructor({ agent, resourceId }: HeedChatTransportOptions) {
+  constructor(options: HeedChatTransportOptions) {
+    checkNames('HeedChatTransport', options, ['agent', 'resourceId'])
+    const { agent, resourceId } = options
     this.#agent = agent
     this.#resourceId = resourceId
   }
 
-  async sendMessages({ trigger, chatId, messages, abortSignal, body }: SendOptions): Promise<ReadableStream<UIChunk>> {
+  async sendMessages(options: SendOptions): Promise<ReadableStream<UIChunk>> {
+    checkRequest('sendMessages()', options, ['trigger', 'chatId', 'messages', 'messageId', 'abortSignal', 'body'])
+    const { trigger, chatId, messages, abortSignal, body } = options
+    if (body !== undefined) checkNames('body', body, ['queue'])
     const last = messages.at(-1)
     if (trigger === 'regenerate-message' && !(last && this.#unsent.has(last.id))) {
       throw new HeedError('unsupported_option', 'The answers of a thread can not be regenerated. Send the message again.')
@@ -54,9 +60,9 @@ export class HeedChatTransport {
   }
 
   /** The answer of the active or suspended run, from its start; null if there is none. */
-  async reconnectToStream(
-    { chatId, abortSignal }: { chatId: string; abortSignal?: AbortSignal | undefined },
-  ): Promise<ReadableStream<UIChunk> | null> {
+  async reconnectToStream(options: { chatId: string; abortSignal?: AbortSignal | undefined }): Promise<ReadableStream<UIChunk> | null> {
+    checkRequest('reconnectToStream()', options, ['chatId', 'abortSignal'])
+    const { chatId, abortSignal } = options
     const page = this.#page(chatId)
     const reconnect = ++page.reconnects
     const answer = await this.#open(page, {}, abortSignal, () => page.reconnects === reconnect)
@@ -159,6 +165,15 @@ export class HeedChatTransport {
     }
     return page
   }
+}
+
+/** `useChat` passes `headers`, `metadata` and `body` of its own calls: what can't be honoured is rejected, with where it belongs. */
+function checkRequest(method: string, options: object, names: readonly string[]): void {
+  if ('headers' in options && options.headers !== undefined) {
+    const why = 'headers of a single request are not sent. Give them to the client: new HeedClient({ headers }).'
+    throw new HeedError('unsupported_option', why, { details: { option: 'headers' } })
+  }
+  checkNames(method, options, names)
 }
 
 async function closeOnError<T>(answer: AnswerStream, work: () => Promise<T>): Promise<T> {

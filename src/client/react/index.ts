@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { checkNames } from '../../base/arguments.ts'
 import type { AgentClient } from '../agent.ts'
 import type { ClientOptions } from '../connection.ts'
 import { HeedClient } from '../index.ts'
@@ -35,7 +36,9 @@ export interface Thread extends WatchedState {
  * A thread in a React component: its messages as they are written, its queue and approvals, and the actions on it. After a reload it
  * begins with a snapshot and continues live.
  */
-export function useThread({ threadId, resourceId, agent, client }: UseThreadOptions): Thread {
+export function useThread(options: UseThreadOptions): Thread {
+  checkNames('useThread()', options, ['threadId', 'resourceId', 'agent', 'client'])
+  const { threadId, resourceId, agent, client } = options
   const remote = typeof agent === 'string' ? clientOf(client).getAgent(agent) : agent
   // Components may create the client and agent in every render: only another server or other headers make it another thread.
   const watched = useMemo(

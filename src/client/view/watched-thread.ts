@@ -1,3 +1,4 @@
+import { checkNames } from '../../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { isURLText, readFileData } from '../../message/file-data.ts'
@@ -7,6 +8,7 @@ import type { MessageInput, MessageInputObject, SignalContents } from '../../sig
 import type { AgentClient, DecidedCall, QueuedOverWire, SendTarget } from '../agent.ts'
 import type { MemoryClient } from '../memory.ts'
 import { randomKey, type ThreadScope } from '../connection.ts'
+import { checkBranches, scopeFields } from '../fields.ts'
 import { emptyView, olderThan, withDecision, type ThreadView, type WaitingApproval } from './thread-view.ts'
 import { ThreadFeed } from './thread-feed.ts'
 
@@ -61,6 +63,7 @@ export class WatchedThread {
   #stop: (() => void) | undefined
 
   constructor(agent: AgentClient, scope: ThreadScope) {
+    checkNames('WatchedThread', scope, scopeFields)
     this.#feed = new ThreadFeed(agent, scope, { inbox: true })
     this.#scope = scope
   }
@@ -96,6 +99,8 @@ export class WatchedThread {
    * `metadata.sendError`, for `retry` or `discard`. The reason is also in `sendError`, so that the promise need not be handled.
    */
   send(message: MessageInput, options: SendChoice = {}): Promise<void> {
+    checkNames('send()', options, ['ifActive', 'ifIdle'])
+    checkBranches(options)
     return handled(this.#deliver(this.#add(message, options)))
   }
 
@@ -188,6 +193,7 @@ export class WatchedThread {
   }
 
   async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
+    checkNames('abort()', options, ['clearPendingSignals'])
     const aborted = await this.agent.abortThread({ ...this.#scope, ...options })
     if (options.clearPendingSignals) await this.#readQueue()
     return aborted

@@ -1,3 +1,4 @@
+import { checkNames, checkWhole, refused } from '../../base/arguments.ts'
 import { cursorHeader, heartbeatHeader } from '../../base/stream-headers.ts'
 import type { HttpRequest, HttpResponse } from '../request/exchange.ts'
 
@@ -23,6 +24,7 @@ export class Cors {
   readonly #options: CorsOptions | undefined
 
   constructor(options: CorsOptions | undefined) {
+    if (options !== undefined) checkCors(options)
     this.#options = options
   }
 
@@ -58,4 +60,23 @@ export class Cors {
     if (origin === '*') return !this.#options?.credentials
     return typeof origin === 'string' ? origin === from : origin.includes(from)
   }
+}
+
+function checkCors(options: CorsOptions): void {
+  checkNames('cors', options, ['origin', 'credentials', 'allowHeaders', 'maxAge'])
+  const { origin, credentials, allowHeaders, maxAge } = options as { [Name in keyof CorsOptions]: unknown }
+  if (typeof origin !== 'string' && typeof origin !== 'function' && !isTexts(origin)) {
+    throw refused('cors.origin', 'an origin, a list of origins, or a function')
+  }
+  if (credentials !== undefined && typeof credentials !== 'boolean') throw refused('cors.credentials', 'true or false')
+  if (allowHeaders !== undefined && !isTexts(allowHeaders)) throw refused('cors.allowHeaders', 'a list of header names')
+  if (maxAge !== undefined) checkWhole('cors.maxAge', maxAge)
+  // Browsers refuse credentials for any origin.
+  if (origin === '*' && credentials === true) {
+    throw refused('cors.origin', "a list of origins if cors.credentials is true: '*' is not allowed then")
+  }
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
 }

@@ -1,4 +1,5 @@
 import type { CryptoKey, FetchImplementation, JWK, JWTVerifyGetKey } from 'jose'
+import { checkNames, checkText, refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import { bearerToken, type Authenticate, type Principal } from './principal.ts'
 
@@ -36,7 +37,12 @@ const timeoutMs = 10_000
 
 /** Authenticates callers by a signed token (`Authorization: Bearer`), verified with the keys that the issuer publishes. */
 export function jwt(options: JwtOptions): Authenticate {
-  const { jwks } = options
+  checkNames('jwt()', options, ['jwks', 'issuer', 'audience', 'principal', 'toleranceSeconds'])
+  const { jwks, toleranceSeconds } = options
+  checkText('issuer', options.issuer)
+  checkText('audience', options.audience)
+  if (options.principal !== undefined && typeof options.principal !== 'function') throw refused('principal', 'a function')
+  if (toleranceSeconds !== undefined && !(toleranceSeconds >= 0)) throw refused('toleranceSeconds', 'a number of at least 0')
   if (typeof jwks === 'string' ? !URL.canParse(jwks) : !Array.isArray(jwks?.keys)) {
     throw new HeedError('invalid_argument', 'jwks must be a URL, or an object with a list of keys.', { details: { option: 'jwks' } })
   }

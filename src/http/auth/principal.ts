@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 
 /** The authenticated sender of a request, and the resources that it may access. */
@@ -74,6 +75,8 @@ export function apiKeys(keys: Readonly<Record<string, Principal>>): Authenticate
       const message = `The principal of API key number ${index + 1} is invalid: ${flaw}.`
       throw new HeedError('invalid_argument', message, { details: { number: index + 1 } })
     }
+    // The result of a hook, in contrast, may carry what the program needs elsewhere.
+    checkNames(`The principal of API key number ${index + 1}`, principal, ['id', 'resources', 'operator'])
     if (key.length < 16) {
       throw new HeedError('invalid_argument', `The API key of '${principal.id}' is shorter than 16 characters. Use a long random key.`)
     }

@@ -1,3 +1,4 @@
+import { checkNames } from '../../base/arguments.ts'
 import type { Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 
@@ -18,7 +19,9 @@ export class RateLimit {
   readonly #clock: Clock
   readonly #buckets = new Map<string, { left: number; at: number }>()
 
-  constructor({ requests, perMs = 60_000 }: RateLimitOptions, clock: Clock) {
+  constructor(options: RateLimitOptions, clock: Clock) {
+    checkNames('rateLimit', options, ['requests', 'perMs'])
+    const { requests, perMs = 60_000 } = options
     if (!(requests >= 1) || !(perMs >= 1)) {
       throw new HeedError('invalid_argument', 'rateLimit needs requests and perMs of at least 1.', { details: { option: 'rateLimit' } })
     }

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { Call } from '../route.ts'
 import { runOptions } from '../schema/schemas.ts'
@@ -44,6 +44,27 @@ export function readRunOptions(
 ): AgentExecutionOptions | Promise<AgentExecutionOptions> {
   const context = call.context(body.requestContext as Record<string, unknown> | undefined)
   return context instanceof Promise ? context.then((resolved) => pickRunOptions(body, resolved)) : pickRunOptions(body, context)
+}
+
+/** The options of the run that a send may start: also its id, and what `memory` has besides the thread. */
+export function readStreamOptions(
+  call: Pick<Call, 'context'>, streamOptions: Record<string, unknown> = {},
+): WokenRunOptions | Promise<WokenRunOptions> {
+  const options: WokenRunOptions | Promise<WokenRunOptions> = readRunOptions(call, streamOptions)
+  const { runId, memory } = streamOptions as Pick<WokenRunOptions, 'runId' | 'memory'>
+  if (runId === undefined && memory === undefined) return options
+  const own = omitUndefined({ runId, memory: memory && pickMemory(memory) })
+  return options instanceof Promise ? options.then((resolved) => ({ ...resolved, ...own })) : { ...options, ...own }
+}
+
+function pickMemory({ thread, resource, options }: NonNullable<WokenRunOptions['memory']>): NonNullable<WokenRunOptions['memory']> {
+  return omitUndefined({ thread, resource, options: options && pickMemoryOptions(options) })
+}
+
+/** The options of memory that a caller may choose. Others, which existing clients send, are ignored. */
+export function pickMemoryOptions(given: MemoryOptions): MemoryOptions {
+  const { lastMessages, semanticRecall, readOnly, save } = given
+  return omitUndefined({ lastMessages, semanticRecall, readOnly, save })
 }
 
 function pickRunOptions(body: Record<string, unknown>, requestContext: RequestContext | undefined): AgentExecutionOptions {

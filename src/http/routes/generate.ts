@@ -6,10 +6,10 @@ import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { WaitingCall } from '../../run/step/step-result.ts'
 import { requireResource } from '../auth/principal.ts'
-import { omitUndefined, readRunOptions } from '../request/fields.ts'
+import { omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { fullOutput } from '../schema/response-schemas.ts'
-import { anything, flag, id, object, record, runOptions } from '../schema/schemas.ts'
+import { anything, id, memoryOptions, object, runOptions } from '../schema/schemas.ts'
 
 interface GenerateBody extends Record<string, unknown> {
   messages: AgentInput
@@ -22,8 +22,6 @@ interface GenerateBody extends Record<string, unknown> {
 type GenerateCall = Call<GenerateBody, unknown>
 
 const thread = { anyOf: [id, object({ id, title: { type: 'string' }, metadata: { type: 'object' } }, ['id'])] }
-const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }
-const memoryOptions = object({ lastMessages, semanticRecall: { anyOf: [flag, record] }, readOnly: flag, save: flag })
 const memory = object({ thread, resource: id, options: memoryOptions })
 const body = object({ ...runOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'])
 
@@ -81,12 +79,6 @@ async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   if (thread === undefined) return options
   const resource = requireResource(principal, memory?.resource ?? resourceId, 'memory.resource')
   return { ...options, memory: { thread, resource, ...(memory?.options ? { options: pickMemoryOptions(memory.options) } : {}) } }
-}
-
-/** The options of memory that a caller may choose. Others, which existing clients send, are ignored. */
-function pickMemoryOptions(given: MemoryOptions): MemoryOptions {
-  const { lastMessages, semanticRecall, readOnly, save } = given
-  return omitUndefined({ lastMessages, semanticRecall, readOnly, save })
 }
 
 /** Existing clients that ran a tool repeat the assistant's message before the tool's result. A thread already has that message. */

@@ -9,9 +9,9 @@ import type {
 } from '../../store/contract/notifications.ts'
 import { requireResource } from '../auth/principal.ts'
 import { scopeOf, threadIdOf } from '../request/access.ts'
-import { checkKeyMatchesId, keyReused, omitUndefined, readRunOptions } from '../request/fields.ts'
+import { checkKeyMatchesId, keyReused, omitUndefined, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
-import { anything, closed, id, ids, limit, object, record, text, threadScope } from '../schema/schemas.ts'
+import { anything, closed, id, ids, limit, object, record, streamOptions, text, threadScope } from '../schema/schemas.ts'
 
 interface SendBody {
   threadId: string
@@ -48,7 +48,7 @@ export const notifications: readonly Route[] = [
   route<SendBody>({
     method: 'POST', path: '/agents/:agentId/notifications', summary: 'Sends one or several notifications to the inbox of a thread',
     response: 'json', send: true,
-    body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions: record }) }, ['threadId']),
+    body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions }) }, ['threadId']),
     handle: send,
   }),
   route<never, ListQuery>({
@@ -102,7 +102,7 @@ async function send(call: Call<SendBody, unknown>): Promise<unknown> {
     throw new HeedError('invalid_argument', 'Send either notification or notifications.', { details: { field: 'notification' } })
   }
   const scope = { threadId, resourceId: requireResource(call.principal, resourceId) }
-  const target = { ...scope, ifIdle: { streamOptions: await readRunOptions(call, ifIdle?.streamOptions ?? {}) } }
+  const target = { ...scope, ifIdle: { streamOptions: await readStreamOptions(call, ifIdle?.streamOptions) } }
   const inputs = withIds(several ?? (one ? [one] : []), call.idempotencyKey)
   const { sent, known } = await sendOnce(call, inputs, target)
   await Promise.all(sent.map(({ stored }) => stored))

@@ -1,11 +1,11 @@
 import { HeedError } from '../../base/errors.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { WokenRunOptions } from '../../run/options.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { StateInput } from '../../signals/state.ts'
 import type { Acceptance, SendReceipt } from '../../thread/send/receipt.ts'
 import type { SendOptions } from '../../thread/send/options.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
-import { checkKeyMatchesId, keyReused, readRunOptions } from '../request/fields.ts'
+import { checkKeyMatchesId, keyReused, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type ObjectSchema, type Route } from '../route.ts'
 import { accepted, stateAccepted } from '../schema/response-schemas.ts'
 import { message, messageFields, object, signal, signalFields, state, stateFields, target } from '../schema/schemas.ts'
@@ -98,13 +98,13 @@ function readTarget(call: Call<Target, unknown>): SendOptions | Promise<SendOpti
   }
   const resource = threadId === undefined ? resolveResource(call.principal, resourceId) : requireResource(call.principal, resourceId)
   // An active run already has its options.
-  const options = runId === undefined ? readRunOptions(call, ifIdle?.streamOptions ?? {}) : {}
+  const options = runId === undefined ? readStreamOptions(call, ifIdle?.streamOptions) : {}
   if (options instanceof Promise) return options.then((resolved) => sendOptions(call.body, resource, resolved))
   return sendOptions(call.body, resource, options)
 }
 
 function sendOptions(
-  { runId, threadId, ifActive, ifIdle }: Target, resourceId: string | undefined, streamOptions: AgentExecutionOptions,
+  { runId, threadId, ifActive, ifIdle }: Target, resourceId: string | undefined, streamOptions: WokenRunOptions,
 ): SendOptions {
   const hasOptions = hasProperties(streamOptions)
   const options: Partial<SendOptions> = {

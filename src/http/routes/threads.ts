@@ -13,6 +13,9 @@ interface ListQuery extends MemoryQuery {
   page?: number
   perPage?: number
   cursor?: string
+  parentId?: string
+  children?: boolean
+  total?: boolean
 }
 
 interface Patch {
@@ -44,11 +47,12 @@ export const threads: readonly Route[] = [
     response: 'json',
     responseSchema: responses.threadPage,
     read: true,
-    query: object({ ...memoryQuery, metadata: record, orderBy: order, page, perPage, cursor: text }),
+    query: object({
+      ...memoryQuery, metadata: record, orderBy: order, page, perPage, cursor: text, parentId: id, children: flag, total: flag,
+    }),
     async handle(call) {
-      const { agentId: _, resourceId: __, metadata, ...rest } = call.query
-      const filter = metadata ? { filter: { metadata } } : {}
-      return (await callerMemory(call)).listThreads({ ...rest, ...filter, ...(rest.cursor === undefined ? { total: true } : {}) })
+      const { agentId: _, resourceId: __, metadata, parentId, total = call.query.cursor === undefined, ...rest } = call.query
+      return (await callerMemory(call)).listThreads({ ...rest, filter: omitUndefined({ metadata, parentId }), total })
     },
   }),
   route<Patch & { resourceId?: string; threadId?: string }, MemoryQuery>({

@@ -64,7 +64,14 @@ export const runOptions: Record<string, JSONSchema> = {
   clientTools: record,
 }
 
-const streamOptions: JSONSchema = object({ ...runOptions, memory: record })
+const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }
+/** The options of memory that a caller may choose. */
+export const memoryOptions = object({ lastMessages, semanticRecall: { anyOf: [flag, record] }, readOnly: flag, save: flag })
+
+/** The options of the run that a send may start. Its thread is that of the send, which `memory` may repeat. */
+const sentThread = { anyOf: [id, object({ id, title: text, metadata: record })] }
+const sentMemory = object({ thread: sentThread, resource: id, options: memoryOptions })
+export const streamOptions = object({ ...runOptions, runId: id, memory: sentMemory })
 
 /** The target of a send: the active run, or a thread of a resource. */
 export const target = {

@@ -1,4 +1,4 @@
-import { describeValue } from '../../base/arguments.ts'
+import { checkNames, describeValue, refused } from '../../base/arguments.ts'
 import { isObject } from '../../base/json.ts'
 import type { Message, MessagePart } from '../message.ts'
 import { invalidMessage, readTime, type Raw } from '../read/raw.ts'
@@ -18,6 +18,8 @@ export interface FromUIOptions {
 
 /** The inverse of `toUIMessages`, except that payloads which a transcript replaced stay replaced. */
 export function fromUIMessages(messages: Iterable<unknown>, options: FromUIOptions): Message[] {
+  checkNames('fromUIMessages()', options, ['now', 'newId', 'signals'])
+  if (typeof options.now !== 'function') throw refused('now', 'a function that returns the time of messages without one')
   return Array.from(messages, (message, index) => fromUIMessage(message, index, options)).filter(message => message !== undefined)
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { rejection } from '../../../test/agent/asking.ts'
 import { inputArgs, said } from '../../../test/processors/asked.ts'
 import { Agent } from '../../agent/agent.ts'
+import { silentLogger } from '../../base/logger.ts'
 import { Heed } from '../../heed/heed.ts'
 import { Memory } from '../../memory/memory.ts'
 import type { Message, MessagePart } from '../../message/message.ts'
@@ -47,6 +48,26 @@ describe('AttachmentUploader', () => {
     const made = await uploader.processInput(inputArgs([said('u1', 'user', file('AAE='), file('AAEC'))]))
     expect(made?.[0]?.content.parts).toMatchObject([{ data: 'AAE=' }, { data: 'https://files.example/1' }])
     expect(uploads).toHaveLength(1)
+  })
+
+  it('[G2.20] an upload that never ends fails after its time: its signal aborts, and no bytes stay on the thread or reach the model', async () => {
+    const signals: AbortSignal[] = []
+    const upload = (_: UploadedAttachment, { abortSignal }: { abortSignal: AbortSignal }) => (signals.push(abortSignal), new Promise<string>(() => {}))
+    const model = scriptedModel(() => 'Seen.')
+    const memory = new Memory({ semanticRecall: false })
+    const agent = new Agent({ id: 'a', model, memory, inputProcessors: [new AttachmentUploader({ upload, timeoutMs: 20 })] })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
+    const bytes = Buffer.from('a picture').toString('base64')
+    const input = [{ role: 'user' as const, content: [{ type: 'file' as const, data: bytes, mediaType: 'image/png', filename: 'a.png' }] }]
+    const error = await rejection(agent.generate(input, { memory: { thread: 't', resource: 'u' } }))
+    expect(error).toMatchObject({ code: 'processor_failed', message: expect.stringContaining('The file "a.png" could not be uploaded within 20 ms') })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    const { messages } = await memory.recall({ threadId: 't' })
+    expect(JSON.stringify(messages)).not.toContain(bytes)
+    expect(JSON.stringify(messages)).toContain('could not be uploaded')
+    expect(model.callCount).toBe(0)
+    await heed.close()
+    expect(() => new AttachmentUploader({ upload, timeoutMs: 0 })).toThrow('timeoutMs')
   })
 
   it('limits concurrent uploads', async () => {

@@ -15,12 +15,14 @@ export interface UploadedAttachment {
 }
 
 export interface AttachmentUploaderOptions {
-  /** Stores a file where models can read it, and returns its URL. The signal aborts with the run. */
+  /** Stores a file where models can read it, and returns its URL. The signal aborts with the run, and after `timeoutMs`. */
   upload(attachment: UploadedAttachment, options: { abortSignal: AbortSignal }): Promise<string>
   /** Smaller files stay inline. Defaults to 0. */
   minBytes?: number
   /** The number of concurrent uploads. Defaults to 4. */
   concurrency?: number
+  /** After this time an upload is aborted and has failed. Defaults to a minute. */
+  timeoutMs?: number
 }
 
 /**
@@ -35,12 +37,13 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
   readonly #options: Required<AttachmentUploaderOptions>
 
   constructor(options: AttachmentUploaderOptions) {
-    checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency'])
-    const { upload, minBytes = 0, concurrency = 4 } = options
+    checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency', 'timeoutMs'])
+    const { upload, minBytes = 0, concurrency = 4, timeoutMs = 60_000 } = options
     checkFunction('AttachmentUploader', 'upload', upload)
     checkCount('AttachmentUploader', 'minBytes', minBytes, 0)
     checkCount('AttachmentUploader', 'concurrency', concurrency, 1)
-    this.#options = { upload, minBytes, concurrency }
+    checkCount('AttachmentUploader', 'timeoutMs', timeoutMs, 1)
+    this.#options = { upload, minBytes, concurrency, timeoutMs }
   }
 
   async processInput({ messages, abortSignal }: ProcessInputArgs): Promise<Message[] | undefined> {
@@ -83,15 +86,57 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     const data = new Uint8Array(Buffer.from(base64, 'base64'))
     const file = name === undefined ? `A file of type ${contentType}` : `The file ${JSON.stringify(name)}`
     const details = { name, contentType }
+    const { upload, timeoutMs } = this.#options
+    const limit = new TimeLimit(timeoutMs, abortSignal)
     let url: unknown
     try {
-      url = await this.#options.upload({ data, contentType, ...(name === undefined ? {} : { name }) }, { abortSignal })
+      url = await limit.race(upload({ data, contentType, ...(name === undefined ? {} : { name }) }, { abortSignal: limit.signal }))
     } catch (cause) {
       if (abortSignal.aborted) throw abortSignal.reason
+      if (limit.isOver) {
+        const why = `${file} could not be uploaded within ${timeoutMs} ms. Check the storage, or raise timeoutMs.`
+        throw new HeedError('processor_failed', why, { cause, details: { ...details, timeoutMs } })
+      }
       throw new HeedError('processor_failed', `${file} could not be uploaded: ${describe(cause)}`, { cause, details })
     }
     if (typeof url === 'string' && URL.canParse(url) && !/^data:/i.test(url)) return url
     throw new HeedError('processor_failed', `${file} was uploaded, but \`upload\` returned no URL for it.`, { details })
+  }
+}
+
+/** Longer timers fire at once. */
+const maxTimeoutMs = 2 ** 31 - 1
+
+/** Ends the wait for an upload when its time is over or its run is aborted, also if the upload ignores its signal. */
+class TimeLimit {
+  isOver = false
+  readonly #stop = new AbortController()
+  readonly #run: AbortSignal
+  readonly #timer: ReturnType<typeof setTimeout>
+  readonly #onAbort = () => this.#stop.abort(this.#run.reason)
+
+  constructor(ms: number, run: AbortSignal) {
+    this.#run = run
+    this.#timer = setTimeout(() => {
+      this.isOver = true
+      this.#stop.abort(new Error('The time of the upload is over.'))
+    }, Math.min(ms, maxTimeoutMs))
+    run.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  async race<T>(work: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.signal.addEventListener('abort', () => reject(this.signal.reason), { once: true })
+    try {
+      return await Promise.race([work, promise])
+    } finally {
+      clearTimeout(this.#timer)
+      this.#run.removeEventListener('abort', this.#onAbort)
+    }
   }
 }
 

@@ -141,6 +141,7 @@ function checkedRule(rule: RegexRule): RegexRule {
   if (typeof rule !== 'object' || (rule as unknown) === null || typeof rule.name !== 'string' || rule.name === '') {
     throw invalidRegexFilter('rules', 'needs a name for each of its rules.')
   }
+  checkNames(`The rule '${rule.name}' of RegexFilter`, rule, ['name', 'pattern', 'replacement', 'measure', 'opening'])
   const pattern: unknown = rule.pattern
   const opening: unknown = rule.opening
   if (typeof pattern === 'string') {

@@ -90,10 +90,11 @@ export class RecallEngine {
     return { ...this.#indexer.status(), embedders: this.#embeddings.status() }
   }
 
-  /** Indexes all messages again, and makes all vectors again except those of the embedders in `except`. */
-  rebuild(except: readonly string[] = []): void {
+  /** Indexes all messages again, and makes all vectors again except those of the embedders in `except`. Returns their number. */
+  rebuild(except: readonly string[] = []): number {
     this.#indexer.rebuild()
     this.#embeddings.enqueueAll(except)
+    return this.#indexer.status().rebuilding?.total ?? 0
   }
 
   close(): void {

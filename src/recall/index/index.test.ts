@@ -230,6 +230,14 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     ])
   })
 
+  it('[K1.8] reports the whole of a small index, which is one batch', async () => {
+    const { store, recall } = await storeAt(place())
+    await say(store, 't', 'r', 'Tea at four.', 'Tea at five.')
+    const progress: Array<{ done: number; total: number }> = []
+    await recall.reindex({ onProgress: (now) => progress.push(now) })
+    expect(progress).toEqual([{ done: 2, total: 2 }])
+  })
+
   it('leaves out shown messages, and those that a filter does not match', async () => {
     const { store, recall } = await storeAt(place())
     const ids = await say(store, 't', 'r', 'Tea at four.', 'Tea at five.', 'Tea at six.')

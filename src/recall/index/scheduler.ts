@@ -105,11 +105,13 @@ export class IndexScheduler {
 
   async #rebuild(onProgress: (progress: RecallProgress) => void): Promise<void> {
     await this.#indexing
-    await this.engine.call('rebuild', [...this.#successors.keys()])
+    let total = await this.engine.call('rebuild', [...this.#successors.keys()])
     for (let more = true; more && !this.#closed;) {
       ;({ more } = await this.engine.call('index'))
       const { rebuilding } = await this.engine.call('status')
-      if (rebuilding) onProgress(rebuilding)
+      total = rebuilding?.total ?? total
+      // After the last batch, or when a search has indexed the rest, there is no rebuild left to report.
+      onProgress(rebuilding ?? { done: total, total })
     }
   }
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result, LanguageModelV4 } from '@ai-sdk/provider'
+import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 
 interface ProviderPackage {
@@ -111,6 +112,7 @@ export class ModelRouterEmbeddingModel implements EmbeddingModelV4 {
   #model: Promise<EmbeddingModelV4> | undefined
 
   constructor(model: string | { providerId: string; modelId: string }) {
+    if (typeof model === 'object') checkNames('ModelRouterEmbeddingModel', model, ['providerId', 'modelId'])
     const id = typeof model === 'string' ? model : `${model?.providerId}/${model?.modelId}`
     const { provider, model: name } = parseModelId(id)
     this.provider = provider

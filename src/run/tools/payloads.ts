@@ -1,3 +1,4 @@
+import { checkNames, refused } from '../../base/arguments.ts'
 import { describe, HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -40,6 +41,17 @@ interface TargetTransform {
 
 /** The rules of one tool. */
 export type ToolTransform = Partial<Record<TransformTarget, TargetTransform>>
+
+/** A misspelt rule would show what it was to hide. */
+export function checkToolTransform(transform: ToolTransform, tool: string): void {
+  checkNames(`transform of ${tool}`, transform, ['display', 'transcript'])
+  for (const [target, rules] of Object.entries(transform)) {
+    if (rules === undefined) continue
+    checkNames(`transform.${target} of ${tool}`, rules, Object.values(ruleNames))
+    for (const [name, rule] of Object.entries(rules))
+      if (rule !== undefined && typeof rule !== 'function') throw refused(`transform.${target}.${name} of ${tool}`, 'a function')
+  }
+}
 
 /** The rule of an agent for all its tools. A rule of the tool itself comes first; `undefined` leaves the payload unchanged. */
 export interface ToolPayloadTransformPolicy {

@@ -8,7 +8,7 @@ import { compileSchema } from '../../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
 import type { SignalInput } from '../../signals/signal.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { ToolTransform } from './payloads.ts'
+import { checkToolTransform, type ToolTransform } from './payloads.ts'
 
 const marker = Symbol.for('heed.tool')
 
@@ -160,6 +160,7 @@ export function createTool<
       throw new HeedError('invalid_tool', `${key} of ${name} must be a function.`)
     }
   }
+  if (config.transform !== undefined) checkToolTransform(config.transform, name)
   const tool = {
     id: config.id,
     description: config.description,

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JSONObject } from '@ai-sdk/provider'
+import { checkNames } from '../../base/arguments.ts'
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { generated, stepParts } from '../step-parts.ts'
-import { beforeAnswer, playback, type Pace, type PlaybackContext } from '../playback.ts'
+import { beforeAnswer, checkPace, playback, type Pace, type PlaybackContext } from '../playback.ts'
 import { isFailure, scriptedAnswer, type Script, type ScriptedAnswer } from '../script.ts'
 import { aiGateway } from './ai-gateway.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
@@ -59,7 +60,9 @@ const protocols = [openaiResponses, openaiChat, anthropicMessages, aiGateway]
  * const openai = createOpenAI(server.openai)
  */
 export async function providerServer(options: ProviderServerOptions = {}): Promise<ProviderServer> {
+  checkNames('providerServer()', options, ['script', 'loop', 'pace', 'clock'])
   const { clock = systemClock, pace } = options
+  if (pace !== undefined) checkPace(pace)
   const requests: RecordedRequest[] = []
   const open = new Set<AbortController>()
   let nextStep = stepsOf(options.script ?? [], options.loop)
@@ -126,7 +129,9 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
     anthropic: access,
     gateway: { baseURL: `${url}/v4/ai`, apiKey: 'scripted' },
     requests,
-    script(script, { loop } = {}) {
+    script(script, options = {}) {
+      checkNames('script()', options, ['loop'])
+      const { loop } = options
       nextStep = stepsOf(script, loop)
     },
     close,

@@ -15,7 +15,7 @@ const executionOptions = [
   'onError', 'onAbort',
 ].join(' ')
 
-export const calls: Probe[] = [
+export const runs: Probe[] = [
   {
     title: 'the options of a call: what the model is called with',
     covers: {

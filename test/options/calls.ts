@@ -1,0 +1,30 @@
+import type { Calls } from './declared.ts'
+
+/** The public calls whose options are walked. Of stores and processors, the constructors: their methods are called by Heed. */
+export const calls: Calls = {
+  heed: [
+    'Agent', 'AgentSchedules', 'Memory', 'Heed', 'ResourceMemory', 'CompositeStore', 'new InMemoryStore', 'new MessageList', 'new HeedError',
+    'ModelRouterEmbeddingModel', 'createConsoleLogger', 'createNotificationInboxTool', 'createTool', 'fromUIMessages',
+  ],
+  libsql: [
+    'new LibSQLStore', 'LibSQLVector', 'new MemoryLibSQL', 'new NotificationsLibSQL', 'new SchedulesLibSQL', 'new SubscriptionsLibSQL',
+  ],
+  server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
+  sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
+  client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription'],
+  react: ['useThread', 'WatchedThread'],
+  'ai-sdk': ['HeedChatTransport', 'answersWhatWaits'],
+  processors: [
+    'new AttachmentUploader', 'new MessageHistory', 'new ModerationProcessor', 'new PIIDetector', 'new PromptInjectionDetector', 'new RegexFilter',
+    'new SemanticRecall', 'new SystemPromptScrubber', 'new TokenLimiter', 'new ToolCallFilter', 'new UnicodeNormalizer', 'new WorkingMemory',
+    'browserLane', 'fileReminder',
+  ],
+  testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
+}
+
+/** Exported calls that have no options: the parameters are positional, or content. */
+export const withoutOptions: Calls = {
+  heed: ['AgentStream', 'RequestContext', 'estimateTokens', 'hasToolCall', 'isHeedError', 'stepCountIs', 'toUIMessages'],
+  'ai-sdk': ['uiChunks'],
+  embed: ['LocalEmbedder', 'localEmbedder'],
+}

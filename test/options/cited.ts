@@ -1,0 +1,83 @@
+import type { Cited } from './probe.ts'
+
+const recall = 'test/memory/specification/recall.test.ts'
+/** Tests elsewhere that show the effect of options. */
+export const cited: Cited[] = [
+  { file: recall, title: 'topK, messageRange and scope', covers: { SemanticRecallOptions: 'topK messageRange scope' } },
+  { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },
+  { file: recall, title: 'an embedder and the one before it; not the one before it alone', covers: { MemoryConfig: 'formerEmbedder' } },
+  { file: 'test/memory/recall-window.test.ts', title: '[K2.14] a limit of the window, or of a block, that the program sets holds', covers: { SemanticRecallOptions: 'maxTokens maxWindowTokens' } },
+  { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is told by its type and code alone unless what was said is recorded: its words may quote that', covers: { TracingOptions: 'recordInputs recordOutputs' } },
+  { file: 'src/recall/index/index.test.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
+  { file: 'test/http/view.test.ts', title: '[U1.1] is the same when it begins with a snapshot in the middle', covers: { SubscribeOptions: 'snapshot' } },
+  { file: 'test/thread/watching.test.ts', title: '[W1.1] that return too late start from a snapshot with the reason', covers: { SubscribeOptions: 'after' } },
+  { file: 'test/agent/model-lists.test.ts', title: 'has settings, provider options and headers of its own, over those of the call', covers: { ModelConfig: 'modelSettings providerOptions headers' } },
+  {
+    file: 'test/start/silent-options.test.ts',
+    title: '[G1.7] default options of the legacy methods are for each of them alone',
+    covers: { AgentConfig: 'defaultGenerateOptionsLegacy defaultStreamOptionsLegacy' },
+  },
+  {
+    file: recall,
+    title: 'an index that the store does not support is rejected by name, in both forms',
+    covers: { SemanticRecallOptions: 'indexConfig', VectorIndexConfig: 'type metric m efConstruction hnsw hnsw.m hnsw.efConstruction' },
+  },
+  { file: 'test/http/client-failures.test.ts', covers: { Reconnect: 'maxRetries delayMs onLost onOpen', 'ThreadSubscription.chunks': 'maxRetries delayMs onLost onOpen', ProcessOptions: 'onChunk reconnect' } },
+  { file: 'test/http/cut-off.test.ts', title: '[H2.4] a client waits longer than the heartbeat', covers: { ClientOptions: 'silenceMs', HandlerOptions: 'heartbeatMs' } },
+  { file: 'test/http/slow-client.test.ts', covers: { HandlerOptions: 'stallMs' } },
+  { file: 'test/http/half-open-process.ts', covers: { HandlerOptions: 'lingerMs' } },
+  { file: 'test/agent/model-lists.test.ts', covers: { ModelConfig: 'model maxRetries' } },
+  { file: 'src/testing/scripted-model.test.ts', covers: { scriptedModel: 'provider modelId loop record', ScriptedFailure: 'status message type headers', Script: 'error errorAfter errorAfter.parts errorAfter.error' } },
+  { file: 'src/testing/playback.test.ts', covers: { scriptedModel: 'pace clock', Pace: 'deltaMs', Script: 'delayMs gate gate.parts gate.until hang hang.parts' } },
+  { file: 'src/testing/earlier-specification.test.ts', covers: { scriptedModel: 'specificationVersion' } },
+  {
+    file: 'src/testing/step-parts.test.ts',
+    covers: {
+      Script: 'text reasoning toolCalls files sources finishReason usage parts',
+      ScriptedToolCall: 'toolName input inputText toolCallId',
+      ScriptedFile: 'mediaType data url',
+      ScriptedSource: 'url title id mediaType',
+      ScriptedUsage: 'inputTokens outputTokens cachedInputTokens cacheWriteTokens',
+    },
+  },
+  { file: 'src/testing/providers/openai-responses.test.ts', covers: { ScriptedSource: 'filename' } },
+  { file: 'src/testing/providers/provider-server.test.ts', covers: { ScriptedUsage: 'reasoningTokens' } },
+  { file: 'test/agent/transform.test.ts', covers: { ToolTransform: 'input inputDelta output error approval suspend' } },
+  { file: 'test/memory/named-processors.test.ts', covers: { MessageHistoryOptions: 'lastMessages window window.low window.high storage limit' } },
+  {
+    file: recall,
+    covers: { SemanticRecallProcessorOptions: 'enabled topK messageRange messageRange.before messageRange.after scope filter indexConfig embedder vector' },
+  },
+  { file: 'test/memory/recall-window.test.ts', covers: { SemanticRecallProcessorOptions: 'maxTokens maxWindowTokens' } },
+  { file: 'test/memory/semantic-recall.test.ts', covers: { SemanticRecallProcessorOptions: 'threshold' } },
+  { file: 'src/processors/builtin/attachment-uploader.test.ts', covers: { AttachmentUploaderOptions: 'upload minBytes concurrency timeoutMs' } },
+  { file: 'src/processors/builtin/regex-filter.test.ts', covers: { RegexFilterOptions: 'presets rules strategy phases holdBack', RegexRule: 'name pattern replacement' } },
+  { file: 'src/processors/builtin/text-scanner.test.ts', covers: { RegexRule: 'measure opening' } },
+  { file: 'src/processors/builtin/token-limiter.test.ts', covers: { TokenLimiter: 'limit strategy countTokens' } },
+  { file: 'src/processors/builtin/tool-call-filter.test.ts', covers: { ToolCallFilterOptions: 'exclude keepLast' } },
+  { file: 'src/processors/builtin/unicode-normalizer.test.ts', covers: { UnicodeNormalizerOptions: 'form stripControl collapseWhitespace preserveEmoji' } },
+  { file: 'src/processors/builtin/browser-lane.test.ts', covers: { BrowserLaneOptions: 'read maxDeltas maxTabs' } },
+  { file: 'src/processors/builtin/file-reminder.test.ts', covers: { FileReminderOptions: 'files load tagType id' } },
+  {
+    file: 'src/processors/builtin/judges.test.ts',
+    covers: {
+      JudgeModel: 'generate',
+      ModerationOptions: 'judge phases hold thoughts categories strategy',
+      PIIDetectorOptions: 'judge phases hold thoughts types strategy',
+      PromptInjectionDetectorOptions: 'judge strategy phases',
+      SystemPromptScrubberOptions: 'judge hold thoughts prompt strategy placeholder',
+    },
+  },
+  {
+    file: 'src/processors/builtin/judge.test.ts',
+    covers: {
+      ModerationOptions: 'threshold onFailure timeoutMs instructions clock',
+      PIIDetectorOptions: 'threshold onFailure timeoutMs instructions clock',
+      PromptInjectionDetectorOptions: 'threshold onFailure timeoutMs instructions clock',
+      SystemPromptScrubberOptions: 'threshold onFailure timeoutMs instructions clock',
+    },
+  },
+  { file: 'src/testing/virtual-clock.test.ts', title: 'runAll gives up on a timer that sets itself anew', covers: { 'VirtualClock.runAll': 'limit' } },
+  { file: 'src/testing/providers/provider-server.test.ts', covers: { ProviderServerOptions: 'script loop pace clock', 'ProviderServer.script': 'loop' } },
+  { file: 'test/sources/conformance.test.ts', covers: { SourceHarness: 'storage source things request happen' } },
+]

@@ -1,0 +1,205 @@
+import { createElement } from 'react'
+import { renderToString } from 'react-dom/server'
+import { onTestFinished } from 'vitest'
+import { HeedClient } from '../../src/client/index.ts'
+import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
+import { useThread, WatchedThread } from '../../src/client/react/index.ts'
+import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
+import {
+  CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
+} from '../../src/index.ts'
+import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL } from '../../src/store/sqlite/index.ts'
+import * as processors from '../../src/processors/index.ts'
+import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
+import { providerServer, scriptedModel, sourceConformance, virtualClock } from '../../src/testing/index.ts'
+import { open, thread } from './probe.ts'
+
+/** Calls with an option that does not exist, `more`; by the types and calls whose options are walked. */
+export type Doors = Record<string, (more: object) => unknown>
+
+const secret = `whsec_${'a'.repeat(40)}`
+const url = ':memory:'
+const judge = { generate: async () => ({ object: {} }) }
+const memory = () => new Memory({ storage: new InMemoryStore() })
+const source = () => {
+  const shop = new WebhookSignals({ id: 'shop', secret })
+  open({}, undefined, { sources: [shop] })
+  return shop
+}
+const heed = () => {
+  const one = new Heed({ storage: new InMemoryStore(), logger: silentLogger })
+  onTestFinished(() => one.close())
+  return one
+}
+const handler = (options: object) => {
+  const made = createHandler(heed(), options)
+  onTestFinished(() => made.close())
+}
+/** The client of a server that must not be asked. */
+const client = () => new HeedClient({ baseUrl: 'http://localhost', retries: 0, fetch: () => Promise.reject(new Error('The server was asked.')) })
+const guide = () => client().getAgent('guide')
+const vectors = () => new LibSQLVector({ url })
+const watched = () => new WatchedThread(guide(), { threadId: 't' })
+const transport = () => new HeedChatTransport({ agent: guide() })
+const send = { message: 'Hi.', ...thread }
+const woken = (more: object) => ({ ...send, ifIdle: { streamOptions: { ...more } } })
+
+const stores: Doors = {
+  InMemoryStore: (more) => new InMemoryStore(more),
+  LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL].map((Store) => new Store({ url, ...more })),
+  CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
+  Retention: (more) => new InMemoryStore({ retention: more }),
+  PruneOptions: (more) => new InMemoryStore({ retention: { messages: '1d' } }).prune(more),
+  LibSQLVectorOptions: (more) => new LibSQLVector({ url, ...more }),
+  'LibSQLVector.createIndex': (more) => vectors().createIndex({ indexName: 'i', dimension: 2, ...more }),
+  'LibSQLVector.describeIndex': (more) => vectors().describeIndex({ indexName: 'i', ...more }),
+  'LibSQLVector.deleteIndex': (more) => vectors().deleteIndex({ indexName: 'i', ...more }),
+  VectorUpsert: (more) => vectors().upsert({ indexName: 'i', vectors: [], ...more }),
+  VectorQuery: (more) => vectors().query({ indexName: 'i', queryVector: [1], ...more }),
+  'LibSQLVector.updateVector': (more) => vectors().updateVector({ indexName: 'i', id: 'x', update: {}, ...more }),
+  'LibSQLVector.deleteVector': (more) => vectors().deleteVector({ indexName: 'i', id: 'x', ...more }),
+  'LibSQLVector.deleteVectors': (more) => vectors().deleteVectors({ indexName: 'i', id: 'x', ...more }),
+}
+
+const objects: Doors = {
+  ToolConfig: (more) => createTool({ id: 'x', ...more }),
+  ToolTransform: (more) => createTool({ id: 'x', transform: { display: more } as never }),
+  createNotificationInboxTool: async (more) => createNotificationInboxTool({ storage: await new InMemoryStore().getStore('notifications'), ...more }),
+  ConsoleLoggerOptions: (more) => createConsoleLogger(more),
+  FromUIOptions: (more) => fromUIMessages([], { now: () => new Date(0), ...more }),
+  ModelRouterEmbeddingModel: (more) => new ModelRouterEmbeddingModel({ providerId: 'openai', modelId: 'x', ...more }),
+  'ResourceMemory.createThread': (more) => memory().forResource('u').createThread(more),
+  'ResourceMemory.getThreadById': (more) => memory().forResource('u').getThreadById({ threadId: 't', ...more }),
+  'ResourceMemory.deleteThread': (more) => memory().forResource('u').deleteThread({ threadId: 't', ...more }),
+  'ResourceMemory.reindex': (more) => memory().forResource('u').reindex(more),
+}
+
+const servers: Doors = {
+  HandlerOptions: (more) => handler(more),
+  ServeOptions: (more) => serve(heed(), more),
+  CorsOptions: (more) => handler({ cors: { origin: 'https://a.example', ...more } }),
+  RateLimitOptions: (more) => handler({ rateLimit: { requests: 1, ...more } }),
+  apiKeys: (more) => apiKeys({ ['k'.repeat(16)]: { id: 'ada', resources: '*', ...more } }),
+  JwtOptions: (more) => jwt({ jwks: { keys: [] }, issuer: 'i', audience: 'a', ...more }),
+  WebhookSignalsOptions: (more) => new WebhookSignals({ secret, ...more }),
+  GitHubSignalsOptions: (more) => new GitHubSignals({ secret: 'a'.repeat(32), ...more }),
+  SubscribeTarget: (more) => source().subscribe({ ...thread, agentId: 'guide', externalId: 'x', ...more }),
+  'SignalProvider.unsubscribe': (more) => source().unsubscribe({ threadId: 't', ...more }),
+  'SignalProvider.listSubscriptions': (more) => source().listSubscriptions(more),
+  SourceEvent: (more) => source().deliver({ id: 'e', externalIds: [], notification: { kind: 'k', summary: 's' }, ...more }),
+}
+
+const agents: Doors = {
+  ClientOptions: (more) => new HeedClient({ baseUrl: 'http://localhost', ...more }),
+  MemoryScope: (more) => client().memory(more),
+  'HeedClient.tick': (more) => client().tick(more),
+  'AgentClient.memory': (more) => guide().memory(more),
+  'AgentClient.sendMessage': (more) => guide().sendMessage({ ...send, ...more }),
+  'AgentClient.sendMessage ifActive': (more) => guide().sendMessage({ ...send, ifActive: more }),
+  'AgentClient.sendMessage ifIdle': (more) => guide().sendMessage({ ...send, ifIdle: more }),
+  'AgentClient.sendMessage streamOptions': (more) => guide().sendMessage(woken(more)),
+  'AgentClient.sendMessage message': (more) => guide().sendMessage({ ...send, message: { contents: 'Hi.', ...more } }),
+  'AgentClient.queueMessage': (more) => guide().queueMessage({ ...send, ...more }),
+  'AgentClient.sendSignal': (more) => guide().sendSignal({ signal: { type: 'reactive', contents: 'x' }, ...thread, ...more }),
+  'AgentClient.sendStateSignal': (more) => guide().sendStateSignal({ state: { id: 'l', cacheKey: 'k', contents: 'x' }, ...thread, ...more }),
+  'AgentClient.generate': (more) => guide().generate('Hi.', { ...more }),
+  'AgentClient.stream memory': (more) => guide().stream('Hi.', { memory: more }),
+  SubscribeParams: (more) => guide().subscribeToThread({ threadId: 't', ...more }),
+  'AgentClient.watchThread': (more) => guide().watchThread({ threadId: 't', ...more }),
+  'AgentClient.abortThread': (more) => guide().abortThread({ threadId: 't', ...more }),
+  ThreadScope: (more) => guide().activeRun({ threadId: 't', ...more }),
+  'AgentClient.listQueued': (more) => guide().listQueued({ threadId: 't', ...more }),
+  'AgentClient.listActiveThreads': (more) => guide().listActiveThreads(more),
+  'AgentClient.observe': (more) => guide().observe({ runId: 'r', ...more }),
+  'AgentClient.recover': (more) => guide().recover({ runId: 'r', ...more }),
+  'AgentClient.listParkedRuns': (more) => guide().listParkedRuns(more),
+  'AgentClient.retryParked': (more) => guide().retryParked({ threadId: 't', ...more }),
+  'AgentClient.listLanes': (more) => guide().listLanes({ threadId: 't', ...more }),
+  'AgentClient.getLane': (more) => guide().getLane({ threadId: 't', id: 'l', ...more }),
+  'AgentClient.listLaneHistory': (more) => guide().listLaneHistory({ threadId: 't', id: 'l', ...more }),
+  'AgentClient.sendToolApproval': (more) => guide().sendToolApproval({ threadId: 't', approved: true, ...more }),
+  'AgentClient.sendStreamResume': (more) => guide().sendStreamResume({ threadId: 't', resumeData: 1, ...more }),
+  'AgentClient.approveToolCall': (more) => guide().approveToolCall({ runId: 'r', ...more }),
+  'AgentClient.resumeStream': (more) => guide().resumeStream(1, { runId: 'r', ...more }),
+  'AgentClient.declineToolCall': (more) => guide().declineToolCall({ runId: 'r', ...more }),
+  'AgentClient.approveToolCallGenerate': (more) => guide().approveToolCallGenerate({ runId: 'r', ...more }),
+  'AgentClient.declineToolCallGenerate': (more) => guide().declineToolCallGenerate({ runId: 'r', ...more }),
+  'AgentClient.listSuspendedRuns': (more) => guide().listSuspendedRuns(more),
+  'AgentClient.cancelQueued': (more) => guide().cancelQueued({ threadId: 't', signalIds: [], ...more }),
+  'AgentClient.reorderQueued': (more) => guide().reorderQueued({ threadId: 't', signalIds: [], ...more }),
+  'AgentClient.explain': (more) => guide().explain({ threadId: 't', signalId: 's', ...more }),
+  ProcessOptions: (more) => guide().watchThread({ threadId: 't' }).processDataStream({ onChunk() {}, ...more }),
+  Reconnect: (more) => guide().watchThread({ threadId: 't' }).chunks(more).next(),
+  'ThreadSubscription.chunks': (more) => guide().watchThread({ threadId: 't' }).chunks(more).next(),
+  'ThreadSubscription.abort': (more) => guide().watchThread({ threadId: 't' }).abort(more),
+}
+
+const clients: Doors = {
+  'MemoryClient.listThreads': (more) => client().memory().listThreads(more),
+  'MemoryClient.createThread': (more) => client().memory().createThread(more),
+  'MemoryClient.getThreadById': (more) => client().memory().getThreadById({ threadId: 't', ...more }),
+  'MemoryClient.updateThread': (more) => client().memory().updateThread({ id: 't', ...more }),
+  'MemoryClient.cloneThread': (more) => client().memory().cloneThread({ sourceThreadId: 't', ...more }),
+  'MemoryClient.transferThread': (more) => client().memory().transferThread({ threadId: 't', resourceId: 'r', ...more }),
+  'MemoryClient.listMessages': (more) => client().memory().listMessages({ threadId: 't', ...more }),
+  'MemoryClient.search': (more) => client().memory().search({ searchQuery: 'x', ...more }),
+  'MemoryClient.saveMessages': (more) => client().memory().saveMessages({ messages: [], ...more }),
+  'MemoryClient.updateMessages': (more) => client().memory().updateMessages({ messages: [], ...more }),
+  'MemoryClient.deleteMessages': (more) => client().memory().deleteMessages({ messageIds: [], ...more }),
+  'MemoryClient.getWorkingMemory': (more) => client().memory().getWorkingMemory({ threadId: 't', ...more }),
+  'MemoryClient.updateWorkingMemory': (more) => client().memory().updateWorkingMemory({ threadId: 't', workingMemory: 'x', ...more }),
+  'MemoryClient.listWorkingMemoryVersions': (more) => client().memory().listWorkingMemoryVersions({ threadId: 't', ...more }),
+  'MemoryClient.undoWorkingMemory': (more) => client().memory().undoWorkingMemory({ threadId: 't', ...more }),
+  'NotificationsClient.send': (more) => guide().notifications.send({ threadId: 't', notification: { source: 's', kind: 'k', summary: 's' }, ...more }),
+  'NotificationsClient.send streamOptions': (more) => guide().notifications.send({ threadId: 't', notification: { source: 's', kind: 'k', summary: 's' }, ifIdle: { streamOptions: { ...more } } }),
+  'NotificationsClient.sendAll': (more) => guide().notifications.sendAll({ threadId: 't', notifications: [], ...more }),
+  NotificationFilter: (more) => guide().notifications.list({ threadId: 't', ...more }),
+  'NotificationsClient.get': (more) => guide().notifications.get({ threadId: 't', id: 'n', ...more }),
+  'NotificationsClient.mark': (more) => guide().notifications.mark({ threadId: 't', ids: [], status: 'seen', ...more }),
+  'NotificationsClient.retry': (more) => guide().notifications.retry({ threadId: 't', ids: [], ...more }),
+  'client:NewSchedule': (more) => guide().schedules.create({ threadId: 't', every: 1, message: 'x', ...more }),
+  'SchedulesClient.list': (more) => guide().schedules.list(more),
+  Named: (more) => guide().schedules.get({ id: 's', ...more }),
+  'SchedulesClient.pause': (more) => guide().schedules.pause({ id: 's', ...more }),
+  'SchedulesClient.resume': (more) => guide().schedules.resume({ id: 's', ...more }),
+  'SchedulesClient.remove': (more) => guide().schedules.remove({ id: 's', ...more }),
+  UseThreadOptions: (more) => renderToString(createElement(() => (useThread({ threadId: 't', agent: guide(), ...more }), null))),
+  WatchedThread: (more) => new WatchedThread(guide(), { threadId: 't', ...more }),
+  SendChoice: (more) => watched().send('Hi.', more),
+  'WatchedThread.abort': (more) => watched().abort(more),
+  HeedChatTransportOptions: (more) => new HeedChatTransport({ agent: guide(), ...more }),
+  'ai-sdk:SendOptions': (more) => transport().sendMessages({ trigger: 'submit-message', chatId: 't', messages: [], ...more }),
+  'ai-sdk:SendOptions body': (more) => transport().sendMessages({ trigger: 'submit-message', chatId: 't', messages: [], body: more }),
+  'HeedChatTransport.reconnectToStream': (more) => transport().reconnectToStream({ chatId: 't', ...more }),
+}
+
+const others: Doors = {
+  AttachmentUploaderOptions: (more) => new processors.AttachmentUploader({ upload: async () => '', ...more }),
+  MessageHistoryOptions: (more) => new processors.MessageHistory(more),
+  ModerationOptions: (more) => new processors.ModerationProcessor({ judge, ...more }),
+  PIIDetectorOptions: (more) => new processors.PIIDetector({ judge, ...more }),
+  PromptInjectionDetectorOptions: (more) => new processors.PromptInjectionDetector({ judge, ...more }),
+  SystemPromptScrubberOptions: (more) => new processors.SystemPromptScrubber({ judge, ...more }),
+  RegexFilterOptions: (more) => new processors.RegexFilter({ presets: ['urls'], ...more }),
+  RegexRule: (more) => new processors.RegexFilter({ rules: [{ name: 'x', pattern: /x/g, ...more }] }),
+  SemanticRecallProcessorOptions: (more) => new processors.SemanticRecall(more),
+  WorkingMemoryOptions: (more) => new processors.WorkingMemory(more),
+  TokenLimiter: (more) => new processors.TokenLimiter({ limit: 1, ...more }),
+  ToolCallFilterOptions: (more) => new processors.ToolCallFilter(more),
+  UnicodeNormalizerOptions: (more) => new processors.UnicodeNormalizer(more),
+  BrowserLaneOptions: (more) => processors.browserLane({ read: () => undefined, ...more }),
+  FileReminderOptions: (more) => processors.fileReminder({ load: () => undefined, ...more }),
+  scriptedModel: (more) => scriptedModel([], more),
+  Pace: (more) => scriptedModel([], { pace: { deltaMs: 0, ...more } }),
+  Script: (more) => scriptedModel([{ text: 'x', ...more }]).doStream({ prompt: [] }),
+  ScriptedToolCall: (more) => scriptedModel([{ toolCalls: [{ toolName: 'x', ...more }] }]).doStream({ prompt: [] }),
+  'VirtualClock.runAll': (more) => virtualClock().runAll(more),
+  ProviderServerOptions: (more) => providerServer(more),
+  'ProviderServer.script': async (more) => {
+    await using server = await providerServer()
+    server.script([], more)
+  },
+  SourceHarness: (more) => sourceConformance({ storage: () => new InMemoryStore(), source, things: ['a', 'b'], ...more }),
+}
+
+export const doors: Doors = { ...stores, ...objects, ...servers, ...agents, ...clients, ...others }

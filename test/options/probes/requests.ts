@@ -1,0 +1,148 @@
+import { expect } from 'vitest'
+import { HeedClient } from '../../../src/client/index.ts'
+import { createHandler } from '../../../src/http/server.ts'
+import { Agent, Heed, InMemoryStore, silentLogger } from '../../../src/index.ts'
+import { scriptedModel } from '../../../src/testing/index.ts'
+import type { Probe } from '../probe.ts'
+
+type AgentCall = (agent: ReturnType<HeedClient['getAgent']>, options: never, client: HeedClient) => unknown
+
+/** A call of the client with all its options. Each has to be in the request, in a field that its route declares. */
+interface Request {
+  call: AgentCall
+  options: Record<string, unknown>
+  /** Where the route has an option under another name; undefined: it is only shown to be in the request. */
+  names?: Record<string, string | undefined>
+}
+
+const scope = { threadId: 'thread-7', resourceId: 'resource-7' }
+const branches = {
+  ifActive: { behavior: 'persist', attributes: { a: 'active-7' } },
+  ifIdle: { behavior: 'discard', attributes: { b: 'idle-7' }, streamOptions: { maxSteps: 77 } },
+}
+const decided = { toolCallId: 'call-7', approvalId: 'approval-7', digest: 'digest-7' }
+const notification = { source: 'source-7', kind: 'kind-7', summary: 'summary-7' }
+const woken = { ifIdle: { streamOptions: { maxSteps: 77 } } }
+const order = { field: 'createdAt', direction: 'ASC' }
+const range = { start: '2026-01-07T00:00:00.000Z', end: '2026-01-08T00:00:00.000Z', startExclusive: true, endExclusive: true }
+const clone = {
+  sourceThreadId: 'thread-7', newThreadId: 'clone-7', title: 'title-7', metadata: { m: 'metadata-7' },
+  options: { messageLimit: 77, messageFilter: { startDate: '2026-01-07', endDate: '2026-01-08', messageIds: ['message-7'] } },
+}
+
+const requests: Record<string, Request> = {
+  'AgentClient.sendMessage': { call: (agent, options) => agent.sendMessage(options), options: { message: 'message-7', runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.queueMessage': { call: (agent, options) => agent.queueMessage(options), options: { message: 'message-7', runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.sendSignal': { call: (agent, options) => agent.sendSignal(options), options: { signal: { type: 'reactive', contents: 'signal-7' }, runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.sendStateSignal': { call: (agent, options) => agent.sendStateSignal(options), options: { state: { id: 'lane-7', cacheKey: 'key-7', contents: 'state-7' }, runId: 'run-7', ...scope, ...branches } },
+  SubscribeParams: { call: (agent, options) => agent.subscribeToThread(options), options: { ...scope, after: 'cursor-7', snapshot: true, inbox: true } },
+  'AgentClient.abortThread': { call: (agent, options) => agent.abortThread(options), options: { ...scope, expectedRunId: 'run-7', clearPendingSignals: true } },
+  ThreadScope: { call: (agent, options) => agent.activeRun(options), options: scope },
+  'AgentClient.listActiveThreads': { call: (agent, options) => agent.listActiveThreads(options), options: { resourceId: 'resource-7', limit: 77 } },
+  'AgentClient.observe': { call: (agent, options) => agent.observe(options), options: { runId: 'run-7', offset: 77 } },
+  'AgentClient.recover': { call: (agent, options) => agent.recover(options), options: { runId: 'run-7' } },
+  'AgentClient.listParkedRuns': { call: (agent, options) => agent.listParkedRuns(options), options: { ...scope, page: 77, perPage: 78 } },
+  'AgentClient.retryParked': { call: (agent, options) => agent.retryParked(options), options: { ...scope, runId: 'run-7' } },
+  'AgentClient.listLanes': { call: (agent, options) => agent.listLanes(options), options: { ...scope, after: 'after-7', limit: 77 } },
+  'AgentClient.getLane': { call: (agent, options) => agent.getLane(options), options: { ...scope, id: 'lane-7' }, names: { id: 'laneId' } },
+  'AgentClient.listLaneHistory': { call: (agent, options) => agent.listLaneHistory(options), options: { ...scope, id: 'lane-7', before: 77, limit: 78 }, names: { id: 'laneId' } },
+  'AgentClient.sendToolApproval': { call: (agent, options) => agent.sendToolApproval(options), options: { ...scope, approved: true, resumeData: 'data-7', declineContext: { reason: 'reason-7', message: 'message-7' }, ...decided } },
+  'AgentClient.sendStreamResume': { call: (agent, options) => agent.sendStreamResume(options), options: { ...scope, runId: 'run-7', resumeData: 'data-7', ...decided } },
+  'AgentClient.approveToolCall': { call: (agent, options) => agent.approveToolCall(options), options: { runId: 'run-7', ...decided } },
+  'AgentClient.resumeStream': { call: (agent, options) => agent.resumeStream('data-7', options), options: { runId: 'run-7', ...decided } },
+  'AgentClient.declineToolCall': { call: (agent, options) => agent.declineToolCall(options), options: { runId: 'run-7', reason: 'reason-7', ...decided } },
+  'AgentClient.approveToolCallGenerate': { call: (agent, options) => agent.approveToolCallGenerate(options), options: { runId: 'run-7', ...decided } },
+  'AgentClient.declineToolCallGenerate': { call: (agent, options) => agent.declineToolCallGenerate(options), options: { runId: 'run-7', reason: 'reason-7', ...decided } },
+  'AgentClient.listSuspendedRuns': { call: (agent, options) => agent.listSuspendedRuns(options), options: { ...scope, fromDate: new Date('2026-01-07'), toDate: new Date('2026-01-08'), page: 77, perPage: 78 } },
+  'AgentClient.cancelQueued': { call: (agent, options) => agent.cancelQueued(options), options: { ...scope, signalIds: ['signal-7'] } },
+  'AgentClient.reorderQueued': { call: (agent, options) => agent.reorderQueued(options), options: { ...scope, signalIds: ['signal-7'] } },
+  'AgentClient.explain': { call: (agent, options) => agent.explain(options), options: { ...scope, signalId: 'signal-7' } },
+  'AgentClient.memory': { call: (agent, options) => agent.memory(options).status(), options: { resourceId: 'resource-7' } },
+  'ThreadSubscription.abort': { call: (agent, options) => agent.watchThread(scope).abort(options), options: { clearPendingSignals: true } },
+  MemoryScope: { call: (_, options, client) => client.memory(options).status(), options: { agentId: 'agent-7', resourceId: 'resource-7' } },
+  'HeedClient.tick': { call: (_, options, client) => client.tick(options), options: { limit: 77, timeoutMs: 78 } },
+  'MemoryClient.createThread': { call: (_, options, client) => client.memory().createThread(options), options: { threadId: 'thread-7', title: 'title-7', metadata: { m: 'metadata-7' } } },
+  'MemoryClient.getThreadById': { call: (_, options, client) => client.memory().getThreadById(options), options: { threadId: 'thread-7' } },
+  'MemoryClient.updateThread': { call: (_, options, client) => client.memory().updateThread(options), options: { id: 'thread-7', title: 'title-7', metadata: { m: 'metadata-7' } }, names: { id: 'threadId' } },
+  'MemoryClient.cloneThread': { call: (_, options, client) => client.memory().cloneThread(options), options: clone, names: { sourceThreadId: 'threadId' } },
+  'MemoryClient.transferThread': { call: (_, options, client) => client.memory().transferThread(options), options: scope },
+  'MemoryClient.listMessages': {
+    call: (_, options, client) => client.memory().listMessages(options),
+    options: { threadId: 'thread-7', page: 77, perPage: 78, cursor: 'cursor-7', orderBy: order, filter: { dateRange: range }, include: [{ id: 'message-7', threadId: 'thread-8', withPreviousMessages: 79, withNextMessages: 80 }] },
+  },
+  'MemoryClient.search': { call: (_, options, client) => client.memory().search(options), options: { searchQuery: 'query-7', threadId: 'thread-7', limit: 77 } },
+  'MemoryClient.saveMessages': { call: (_, options, client) => client.memory().saveMessages(options), options: { messages: [{ role: 'user', content: 'message-7' }] } },
+  'MemoryClient.updateMessages': { call: (_, options, client) => client.memory().updateMessages(options), options: { messages: [{ id: 'message-7' }] } },
+  'MemoryClient.deleteMessages': { call: (_, options, client) => client.memory().deleteMessages(options), options: { threadId: 'thread-7', messageIds: ['message-7'] } },
+  'MemoryClient.getWorkingMemory': { call: (_, options, client) => client.memory().getWorkingMemory(options), options: { threadId: 'thread-7' } },
+  'MemoryClient.updateWorkingMemory': { call: (_, options, client) => client.memory().updateWorkingMemory(options), options: { threadId: 'thread-7', workingMemory: { w: 'working-7' }, replace: true, delete: ['field-7'], expectedVersion: 77 } },
+  'MemoryClient.listWorkingMemoryVersions': { call: (_, options, client) => client.memory().listWorkingMemoryVersions(options), options: { threadId: 'thread-7', limit: 77, before: 78 } },
+  'MemoryClient.undoWorkingMemory': { call: (_, options, client) => client.memory().undoWorkingMemory(options), options: { threadId: 'thread-7', version: 77, expectedVersion: 78 } },
+  'NotificationsClient.send': { call: (agent, options) => agent.notifications.send(options), options: { ...scope, notification, ...woken } },
+  'NotificationsClient.sendAll': { call: (agent, options) => agent.notifications.sendAll(options), options: { ...scope, notifications: [notification], ...woken } },
+  NotificationFilter: { call: (agent, options) => agent.notifications.list(options), options: { ...scope, status: ['seen'], priority: ['urgent'], source: 'source-7', kind: 'kind-7', search: 'search-7', limit: 77, after: 'after-7' } },
+  'NotificationsClient.get': { call: (agent, options) => agent.notifications.get(options), options: { ...scope, id: 'notification-7' }, names: { id: 'notificationId' } },
+  'NotificationsClient.mark': { call: (agent, options) => agent.notifications.mark(options), options: { ...scope, ids: ['notification-7'], status: 'dismissed' } },
+  'NotificationsClient.retry': { call: (agent, options) => agent.notifications.retry(options), options: { ...scope, ids: ['notification-7'] } },
+  'client:NewSchedule': {
+    call: (agent, options) => agent.schedules.create(options),
+    options: { id: 'schedule-7', ...scope, cron: 'cron-7', every: 77, at: '2026-01-07T00:00:00.000Z', timeZone: 'zone-7', overlap: 'replace', missed: 'once', message: 'message-7', signal: { type: 'reactive', contents: 'signal-7' } },
+  },
+  'SchedulesClient.list': { call: (agent, options) => agent.schedules.list(options), options: { ...scope, status: 'paused', limit: 77, after: 'after-7' } },
+  Named: { call: (agent, options) => agent.schedules.pause(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
+}
+
+/** The options of an object, with those of plain objects in it. */
+function leaves(options: Record<string, unknown>, under = ''): string[] {
+  return Object.entries(options).flatMap(([name, value]) => {
+    const isContent = ['metadata', 'attributes', 'message', 'signal', 'state', 'notification', 'workingMemory', 'streamOptions'].includes(name)
+    const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !isContent
+    return [under + name, ...(isPlain ? leaves(value as Record<string, unknown>, `${under}${name}.`) : [])]
+  })
+}
+
+const values = (value: unknown): string[] =>
+  typeof value === 'object' && value !== null && !(value instanceof Date) ? Object.values(value).flatMap(values) : [value instanceof Date ? value.toISOString() : String(value)]
+
+type Operation = { parameters: Array<{ name: string }>; requestBody?: { content: Record<string, { schema: { properties: object } }> } }
+
+async function routes(): Promise<Array<{ method: string; pattern: RegExp; fields: string[] }>> {
+  const heed = new Heed({ agents: { guide: new Agent({ id: 'guide', model: scriptedModel([]) }) }, storage: new InMemoryStore(), logger: silentLogger })
+  const handler = createHandler(heed, { auth: 'local' })
+  const { paths } = (await (await handler(new Request('http://localhost/api/openapi.json'))).json()) as { paths: Record<string, Record<string, Operation>> }
+  handler.close()
+  await heed.close()
+  return Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, { parameters, requestBody }]) => ({
+    method: method.toUpperCase(),
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    fields: [...parameters.map(({ name }) => name), ...Object.keys(requestBody?.content['application/json']?.schema.properties ?? {})],
+  })))
+}
+
+/** What the requests of the client contain. */
+export const clientRequests: Probe[] = [
+  {
+    title: 'the options of every call of the client are in its request, in fields that the route of the server declares',
+    covers: Object.fromEntries(Object.entries(requests).map(([owner, { options }]) => [owner, leaves(options).join(' ')])),
+    async run() {
+      const known = await routes()
+      let request = { method: '', path: '', text: '' }
+      const client = new HeedClient({
+        baseUrl: 'http://localhost',
+        fetch: async (input, init) => {
+          const { pathname, search } = new URL(String(input))
+          request = { method: init?.method ?? '', path: pathname, text: `${pathname} ${decodeURIComponent(search.replaceAll('+', ' '))} ${String(init?.body)}` }
+          return new Response('{}')
+        },
+      })
+      for (const [owner, { call, options, names = {} }] of Object.entries(requests)) {
+        request = { method: '', path: '', text: '' }
+        await (async () => call(client.getAgent('guide'), options as never, client))()
+        for (const value of values(options)) expect(request.text, owner).toContain(value)
+        const route = known.find(({ method, pattern }) => method === request.method && pattern.test(request.path))
+        expect(route, `${owner}: ${request.method} ${request.path}`).toBeDefined()
+        for (const name of Object.keys(options)) expect(route?.fields, owner).toContain(names[name] ?? name)
+      }
+    },
+  },
+]

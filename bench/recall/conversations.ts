@@ -18,6 +18,8 @@ export interface Question {
   /** Numbers of the turns that answer it. Some that are named are not in the conversation: they count as missed. */
   evidence: number[]
   named: number
+  /** The number of its terms. */
+  terms: number
   postings: Posting[]
 }
 
@@ -52,6 +54,7 @@ function conversationOf({ id, sessions, qa }: Stored): Conversation {
       category,
       evidence: evidence.flatMap((name) => numbers.get(name) ?? []),
       named: evidence.length,
+      terms: new Set(extractTerms(question)).size,
       postings: [...new Set(extractTerms(question))].flatMap((term) => {
         const passages = places.get(term)
         return passages ? { term, passages } : []

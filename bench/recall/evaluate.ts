@@ -12,8 +12,8 @@ const alone: Weights = { words: 1, wordsOfPair: 0, meaning: 1, meaningOfPair: 0,
 /** Which share of the turns that answer it each question finds among its ten best. */
 export function recallAt10({ collection, questions, meanings }: Evaluated, way: Ways | 'plain words' | 'plain vectors', weights: Weights = defaultWeights): Array<{ category: number; share: number }> {
   const used = way.startsWith('plain') ? alone : weights
-  return questions.map(({ category, evidence, named, postings }, at) => {
-    const ranked = rank(collection, way.endsWith('vectors') ? [] : postings, way.endsWith('words') ? undefined : meanings[at], { limit: 10, weights: used })
+  return questions.map(({ category, evidence, named, terms, postings }, at) => {
+    const ranked = rank(collection, way.endsWith('vectors') ? [] : postings, way.endsWith('words') ? undefined : meanings[at], { limit: 10, weights: used, terms: way.endsWith('vectors') ? 0 : terms })
     const found = new Set(ranked.map((one) => one.at))
     return { category, share: evidence.filter((turn) => found.has(turn)).length / named }
   })

@@ -57,4 +57,33 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
     const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: "What's the temperature outside?" })
     expect(hits[0]?.messageId).toBe('m-1')
   })
+
+  it('[K1.18] by words alone, a question that shares no topic is no result', async () => {
+    const memory = new Memory({ storage: make().store() })
+    await memory.createThread({ threadId: 't', resourceId: 'ada' })
+    await memory.saveMessages({ threadId: 't', messages: ["What's the capital of France?", 'The temperature is 20 degrees.'].map((content, at) => ({ id: `m-${at}`, role: 'user', content })) })
+    const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: "What's the temperature outside?" })
+    expect(hits.map(({ messageId, reasons }) => [messageId, reasons.words])).toEqual([['m-1', 1], ['m-0', 0]])
+  })
+
+  it('[K1.20] a common word that is all that matches is not before what is nearer in meaning', async () => {
+    const weather: AnyEmbeddingModel = {
+      specificationVersion: 'v4', provider: 'test', modelId: 'weather', maxEmbeddingsPerCall: 16,
+      doEmbed: async ({ values }) => ({ embeddings: values.map((text) => (/sun|temperature/i.test(text) ? [1, 0.4] : [0.4, 1])) }),
+    }
+    const memory = new Memory({ storage: make().store(), embedder: weather })
+    const contents = [
+      'The bakery is closed today.', 'My sister called from Lyon.', 'I paid the rent today.', 'The train was late again.', 'Lunch today was soup.', 'He repairs old clocks.',
+      'The sun shines on the terrace.', 'Her team won today.', 'The cat sleeps on the sofa.', 'We moved the meeting.', 'The lamp is broken.', 'The report is due on Friday.',
+    ]
+    for (const [at, content] of contents.entries()) {
+      await memory.createThread({ threadId: `t-${at}`, resourceId: 'ada' })
+      await memory.saveMessages({ threadId: `t-${at}`, messages: [{ id: `m-${at}`, role: 'user', content }] })
+    }
+    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    const search = async (vectorSearchString: string) => (await memory.recall({ resourceId: 'ada', threadId: 't-0', vectorSearchString, threadConfig: { semanticRecall: { scope: 'resource', topK: 3 } } })).hits?.map(({ messageId }) => messageId)
+    expect((await search('Which temperature does the thermometer outside show today?'))?.[0]).toBe('m-6')
+    // A word that only one message has still counts in full.
+    expect((await search('Which temperature did the bakery report?'))?.[0]).toBe('m-0')
+  })
 })

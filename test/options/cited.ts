@@ -7,7 +7,7 @@ export const cited: Cited[] = [
   { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },
   { file: recall, title: 'an embedder and the one before it; not the one before it alone', covers: { MemoryConfig: 'formerEmbedder' } },
   { file: 'test/memory/recall-window.test.ts', title: '[K2.14] a limit of the window, or of a block, that the program sets holds', covers: { SemanticRecallOptions: 'maxTokens maxWindowTokens' } },
-  { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is told by its type and code alone unless what was said is recorded: its words may quote that', covers: { TracingOptions: 'recordInputs recordOutputs' } },
+  { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is recorded by its type and code alone unless contents are recorded: its message may quote them', covers: { TracingOptions: 'recordInputs recordOutputs' } },
   { file: 'src/recall/index/index.test.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
   { file: 'test/http/view.test.ts', title: '[U1.1] is the same when it begins with a snapshot in the middle', covers: { SubscribeOptions: 'snapshot' } },
   { file: 'test/thread/watching.test.ts', title: '[W1.1] that return too late start from a snapshot with the reason', covers: { SubscribeOptions: 'after' } },

@@ -167,7 +167,7 @@ export class HeedChatTransport {
   }
 }
 
-/** `useChat` passes `headers`, `metadata` and `body` of its own calls: what can't be honoured is rejected, with where it belongs. */
+/** `useChat` passes `headers`, `metadata` and `body` of its own calls: what can't be honored is rejected, with where it belongs. */
 function checkRequest(method: string, options: object, names: readonly string[]): void {
   if ('headers' in options && options.headers !== undefined) {
     const why = 'headers of a single request are not sent. Give them to the client: new HeedClient({ headers }).'

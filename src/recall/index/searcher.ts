@@ -90,7 +90,9 @@ export class Searcher {
     const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
-    const ranked = ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(ignored && { ignored }) })
+    const ranked = ranking(collection, postings, meanings, {
+      terms: terms.length, ...(allowed && { allowed }), ...(ignored && { ignored }),
+    })
     const hits = this.#takeHits(collection, ranked, question)
     const certainty = confidence(collection.count, terms.length, postings, hits, meanings)
     return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {

@@ -60,9 +60,12 @@ export interface TermScores {
   pair: Float32Array
   /** By number of the thread. */
   thread: Float32Array
+  /** How much of the question the best passage contains, from 0 to 1: rare terms count more, and most of all those that no passage has. */
+  share: number
 }
 
-export function bm25Scores(collection: Collection, postings: readonly Posting[]): TermScores {
+/** `terms`: the number of terms of the question, of which `postings` has those that a passage contains. */
+export function bm25Scores(collection: Collection, postings: readonly Posting[], terms = postings.length): TermScores {
   const { count, length, thread, threads, previous, next } = collection
   const own = new Float32Array(count)
   const pair = new Float32Array(count)
@@ -72,6 +75,8 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[])
   const meanOfPairs = totalOfPairs / count || 1
   const meanOfThreads = total / threads || 1
   const seen = new Uint8Array(count)
+  /** The score of a passage of mean length with all terms of the question. */
+  let whole = Math.max(0, terms - postings.length) * rarity(count, 0) * weight(1, 1)
   for (const { passages, count: having } of postings) {
     const inThread = new Map<number, number>()
     let pairs = 0
@@ -81,6 +86,7 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[])
       pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
     }
     const idf = rarity(count, having ?? passages.length)
+    whole += idf * weight(1, 1)
     const idfInPairs = rarity(count, having === undefined ? pairs : count * (1 - (1 - having / count) ** 2))
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
@@ -102,7 +108,10 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[])
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
   }
-  return { own: scaleToBest(own), pair: scaleToBest(pair), thread: scaleToBest(ofThread) }
+  let best = 0
+  for (let at = 0; at < count; at += 1) if ((own[at] as number) > best) best = own[at] as number
+  const share = whole > 0 ? Math.min(1, best / whole) : 0
+  return { own: scaleToBest(own), pair: scaleToBest(pair), thread: scaleToBest(ofThread), share }
 }
 
 /** The total length of all passages, of all pairs, and of each thread, in terms. */

@@ -53,6 +53,8 @@ export type Reasons = Record<keyof Weights, number>
 
 export interface RankingOptions {
   weights?: Weights
+  /** The number of terms of the question, also those that no passage contains. Defaults to the number of postings. */
+  terms?: number
   /** False for passages that must not be results. They still count as neighbors. */
   allowed?: (at: number) => boolean
   /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
@@ -81,9 +83,11 @@ export function rank(
 export function* ranking(
   collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
-  const { weights = defaultWeights, allowed, ignored } = options
+  const { allowed, ignored } = options
   const { count, previous, next, thread, question } = collection
-  const words = bm25Scores(collection, ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings)
+  const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
+  const words = bm25Scores(collection, counted, options.terms)
+  const weights = weightsFor(options.weights ?? defaultWeights, meanings ? words.share : 1)
   const own = meanings && scaleToBest(withoutIgnoredScores(meanings.own, ignored))
   const pair = meanings && scaleToBest(withoutIgnoredScores(meanings.pair, ignored))
   const first = new Float32Array(count)
@@ -122,6 +126,17 @@ export function* ranking(
       },
     }
   }
+}
+
+/** Where the best passage contains a smaller share of the question, terms count less beside meaning. Chosen as the weights were. */
+const enoughOfQuestion = 0.25
+
+/** The weights for a question of which the best passage contains this share: a common term alone says little about the topic. */
+function weightsFor(weights: Weights, share: number): Weights {
+  const certainty = Math.min(1, share / enoughOfQuestion) ** 2
+  if (certainty === 1) return weights
+  const { words, wordsOfPair, wordsOfThread } = weights
+  return { ...weights, words: words * certainty, wordsOfPair: wordsOfPair * certainty, wordsOfThread: wordsOfThread * certainty }
 }
 
 /**

@@ -115,7 +115,7 @@ export const mutants: Record<string, Mutant> = {
     run: undisturbed,
   },
   'says of a call that waited when its run was aborted that it was stopped': {
-    fault: { file: 'run/tools/tool-calls.ts', changes: [["kind === 'approval' && !child", "kind === ''"], ['if (call.hasRun || child) return failed', 'if (call) return failed']] },
+    fault: { file: 'run/tools/tool-calls.ts', changes: [["kind === 'approval' && !child", "kind === ''"], ['if (hasRun || decision?.child) return failed', 'if (call) return failed']] },
     finds: ['settled'],
     run: aborted,
   },

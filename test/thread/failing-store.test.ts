@@ -57,6 +57,36 @@ describe('a process whose store fails', () => {
     expect(JSON.stringify(await (await agent.getMemory()).recall(thread))).not.toContain('interrupted')
   })
 
+  it('[A1.4] rejects no send that it stored: where only the reads after it fail, a later read finds the outcome', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'pay', toolCallId: 'c' }] }, 'Paid.', 'And done.'])
+    const agent = new Agent({ id: 'a', model, tools: { pay } })
+    const heed = openHeed({ agent }, store, { clock })
+    await heed.start()
+    const watched = collect(await agent.subscribeToThread(thread))
+    await agent.sendMessage('Pay.', thread).outcome
+    await soon(() => types(watched.chunks)).toContain('tool-call-approval')
+    // The thread has no runner, so that the process reads more of it after the send is stored.
+    for (const method of ['claim', 'getThread'] as const) on(method, () => unavailable())
+    const receipt = agent.queueMessage('And then?', thread)
+    await receipt.stored
+    const outcomes: string[] = []
+    void receipt.outcome.then(({ action }) => outcomes.push(action))
+    await clock.advance(100)
+    expect(outcomes).not.toContain('rejected')
+    for (const method of ['claim', 'getThread'] as const) on(method)
+    await agent.sendToolApproval({ ...thread, toolCallId: 'c', approved: true })
+    await soon(async () => {
+      await clock.advance(5_000)
+      return outcomes
+    }).toEqual(['woke'])
+    await idle(agent, thread)
+    expect(model.calls).toHaveLength(3)
+    await heed.close()
+  })
+
   it('[R1.8] holds back a limited number of chunks while the store does not confirm the lease, then continues from what is stored', async () => {
     const clock = virtualClock()
     const { store, on } = faulty(new InMemoryStore({ clock }))

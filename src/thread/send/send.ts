@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { InFlight } from '../../base/promises.ts'
 import { isoTime, signalToRow } from '../../signals/conversions.ts'
 import type { SendMode } from '../../machine.ts'
@@ -163,11 +163,19 @@ export class Sends {
         throw error
       }
       const settling = this.#resolveAccepted(agent, target, signal.id, answer)
-      if (settling) await settling
+      if (settling) await settling.catch((error: unknown) => this.#readOutcomeLater(target.threadId, signal.id, error))
       return { answer, content: row.content, outcome }
     } finally {
       this.inFlight.end()
     }
+  }
+
+  /** The signal is stored: a failure of what is read or claimed after that must not reject the send. A later sweep reads its outcome. */
+  #readOutcomeLater(threadId: string, id: string, error: unknown): void {
+    const { waiters, logger, closing } = this.#runtime
+    waiters.markAccepted(threadId, id)
+    waiters.awaitRemote(threadId, id)
+    if (!closing) logger.warn('the outcome of a stored signal could not be read; it is read again', { threadId, error: describe(error) })
   }
 
   #storeInput(

@@ -67,6 +67,18 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(JSON.stringify(definitions)).toContain('Only the fields that change')
   })
 
+  it('[M2.15] is changed by a call whose whole input is JSON text', async () => {
+    const call = (input: unknown) => ({ toolCalls: [{ toolName: 'updateWorkingMemory', inputText: JSON.stringify(input) }] })
+    const script = [call('{"name":"Sam"}'), call('{"memory":{"city":"Oslo"}}'), call('Sam lives in Oslo.'), 'Done.']
+    const fields = await desk(make(), script, { workingMemory: { enabled: true, schema: profile } })
+    await fields.agent.generate('Hi', ask)
+    expect(await fields.memory.getWorkingMemory(target)).toEqual({ name: 'Sam', city: 'Oslo' })
+    expect(toolResults(fields.model.calls.at(-1)?.prompt ?? []).map((result) => /success/.test(result))).toEqual([true, true, false])
+    const text = await desk(make(), [call('{"memory":"# Notes"}'), 'Done.'], { workingMemory: { enabled: true } })
+    await text.agent.generate('Hi', ask)
+    expect(await text.memory.getWorkingMemory(target)).toBe('# Notes')
+  })
+
   it('[M2.9] is explained at the start of the prompt and shown at its end; readers of the thread see neither', async () => {
     const { agent, model, memory } = await desk(make(), ['Hi.', update('# User Profile\n- **Name**: Sam'), 'Hello Sam.', 'Still Sam.'], { workingMemory: { enabled: true } })
     await agent.generate('Hi', ask)

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONValue } from '../../base/json.ts'
+import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from '../../message/chunk.ts'
 import type {
   FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart,
@@ -414,10 +414,23 @@ function parseInput(input: string, anyJSON: boolean): { args: JSONValue; invalid
   try {
     const args = JSON.parse(input) as JSONValue
     if (args === null) return { args: {} }
-    if (anyJSON || (typeof args === 'object' && !Array.isArray(args))) return { args }
+    if (anyJSON || isObject(args)) return { args }
+    const encoded = typeof args === 'string' ? objectIn(args) : undefined
+    if (encoded) return { args: encoded }
     return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
   } catch (error) {
     return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }
+  }
+}
+
+/** The object that a text encodes: models write the JSON of an input as a JSON string, which can only mean that object. */
+function objectIn(text: string): JSONObject | undefined {
+  if (!text.trimStart().startsWith('{')) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? (value as JSONObject) : undefined
+  } catch {
+    return undefined
   }
 }
 

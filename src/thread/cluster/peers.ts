@@ -1,5 +1,6 @@
 import type { Bus, BusConnection, BusHandler } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
+import { systemClock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { endIfFormer, endThreads } from '../runtime/ended-threads.ts'
 import { AbandonedRuns } from '../runtime/sweeper.ts'
@@ -72,7 +73,8 @@ export class Peers implements BusHandler {
   async #withTimeout(promise: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
     let answered = false
-    const timer = this.#runtime.clock.after(busMs, () => {
+    // By the system's clock: the bus answers in real time, and a clock of the program may jump.
+    const timer = systemClock.after(busMs, () => {
       // A process that was paused runs its due timers before it reads the answers that arrived meanwhile.
       setImmediate(() => {
         if (!answered) this.#runtime.logger.warn(`the bus does not answer; ${fallback}`, { code: 'bus_failed' })

@@ -87,6 +87,35 @@ describe('a process whose store fails', () => {
     await heed.close()
   })
 
+  it('[R1.7] sweeps take no thread from a host of their own process whose heartbeat has expired', async () => {
+    const clock = virtualClock()
+    const inner = new InMemoryStore({ clock })
+    const { store, on } = faulty(inner)
+    const hold = gate()
+    let looked = 0
+    const look = createTool({ id: 'look', execute: async () => (looked++, await hold.promise, 'seen') })
+    const model = scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? 'Done.' : { toolCalls: [{ toolName: 'look', toolCallId: 'c' }] }))
+    const agent = new Agent({ id: 'a', model, tools: { look } })
+    const heed = openHeed({ agent }, store, { clock })
+    await heed.start()
+    await agent.sendMessage('Look.', thread).outcome
+    await soon(() => looked).toBe(1)
+    const before = await inner.getThread({ threadId: 't' })
+    let swept = 0
+    on('listOrphans', () => void swept++)
+    on('heartbeat', () => unavailable())
+    await soon(async () => {
+      await clock.advance(1_000)
+      return swept
+    }).toBeGreaterThan(5)
+    expect(await inner.getThread({ threadId: 't' })).toEqual(before)
+    on('heartbeat')
+    await clock.advance(4_000)
+    hold.open()
+    await idle(agent, thread)
+    expect([looked, JSON.stringify(await (await agent.getMemory()).recall(thread)).includes('interrupted')]).toEqual([1, false])
+  })
+
   it('[R1.8] holds back a limited number of chunks while the store does not confirm the lease, then continues from what is stored', async () => {
     const clock = virtualClock()
     const { store, on } = faulty(new InMemoryStore({ clock }))

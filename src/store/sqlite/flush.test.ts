@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import files from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { newFile } from '../../../test/new-file.ts'
 import { HeedError } from '../../base/errors.ts'
-import { Flusher, NotSynced } from './flush.ts'
+import { FileCheck, Flusher, LogFile, NotSynced } from './flush.ts'
+import { LibSQLStore } from './store.ts'
 
 /** A disk whose syncs end when told. */
 class Disk {
@@ -103,5 +108,30 @@ describe('[A1.1] flushing', () => {
     await flusher.flush()
     expect(disk.syncs).toHaveLength(3)
     await flusher.settled()
+  })
+
+  it('[A1.6] syncs the log that was opened with the database, when the process can open no file any more', async () => {
+    const path = newFile()
+    const store = new LibSQLStore({ url: `file:${path}` })
+    await store.open()
+    const database = new DatabaseSync(path)
+    const log = await LogFile.open(path, new FileCheck(database, path))
+    const { open } = files
+    onTestFinished(async () => {
+      database.close()
+      await log.close()
+      await store.close()
+    })
+    try {
+      Object.assign(files, { open: () => Promise.reject(Object.assign(new Error('too many open files'), { code: 'EMFILE' })) })
+      syncBuiltinESMExports()
+      await expect(LogFile.open(path, new FileCheck(database, path))).rejects.toMatchObject({ code: 'store_failed', retryable: true })
+      const flusher = new Flusher(() => log.sync())
+      flusher.committed()
+      await flusher.flush()
+    } finally {
+      Object.assign(files, { open })
+      syncBuiltinESMExports()
+    }
   })
 })

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Agent, createTool, InMemoryStore, silentLogger } from '../../src/index.ts'
+import type { BusConnection } from '../../src/bus/contract.ts'
+import { Agent, createTool, InMemoryStore, silentLogger, type ThreadStore } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, isType, readUntil, soon } from './said.ts'
@@ -194,4 +195,30 @@ describe('a Heed', () => {
       rmSync(folder, { recursive: true, force: true })
     }
   })
+})
+
+it('[R11.4] closing does not wait for a bus that does not answer', async () => {
+  const clock = virtualClock()
+  const inner = new InMemoryStore({ clock })
+  const never = new Promise<void>(() => {})
+  let polls = 0
+  const connection: BusConnection = {
+    hasPeers: true, send() {}, flush: () => Promise.resolve(), poll: () => (polls++, never), close: () => Promise.resolve(),
+  }
+  const store = new Proxy<ThreadStore>(inner, {
+    get(target, key) {
+      if (key === 'bus') return () => ({ connect: () => Promise.resolve(connection) })
+      const value: unknown = Reflect.get(target, key)
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+    },
+  })
+  const warnings: string[] = []
+  const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.']) })
+  const heed = openHeed({ agent }, store, { clock, logger: { ...silentLogger, warn: (message) => void warnings.push(message) } })
+  await heed.start()
+  await agent.sendMessage('Hello?', thread).stored
+  await soon(() => polls).toBeGreaterThan(0)
+  // The clock does not move: neither the limit of the bus nor that of the close is reached.
+  await heed.close()
+  expect(warnings).toEqual([])
 })

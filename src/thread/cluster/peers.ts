@@ -40,6 +40,8 @@ export class Peers implements BusHandler {
   #handshake: Promise<void> | undefined
   /** Requests to other processes that are not answered yet, by their id. */
   readonly #requests = new Map<string, (answer: AbortAnswer) => void>()
+  /** Each ends one wait for the bus. */
+  readonly #waiting = new Set<() => void>()
   /** The hosts at the time of the last tick. */
   #lastHosts = new WeakSet<ThreadHost>()
 
@@ -72,6 +74,8 @@ export class Peers implements BusHandler {
   /** Resolves with the promise of a bus, or after a timeout: callers continue without the bus. */
   async #withTimeout(promise: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
+    if (this.#runtime.closing) resolve()
+    else this.#waiting.add(resolve)
     let answered = false
     // By the system's clock: the bus answers in real time, and a clock of the program may jump.
     const timer = systemClock.after(busMs, () => {
@@ -88,7 +92,13 @@ export class Peers implements BusHandler {
     } finally {
       answered = true
       timer.cancel()
+      this.#waiting.delete(resolve)
     }
+  }
+
+  /** The process closes: runs and subscriptions no longer wait for the bus. */
+  stopWaiting(): void {
+    for (const end of this.#waiting) end()
   }
 
   /** Announces that threads that ran here need another runner. */

@@ -256,6 +256,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.lease.stop()
     this.#sweeper.stop()
     this.#laterClaims.stop()
+    this.peers.stopWaiting()
     await Promise.all(this.#services.map((service) => service.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#unfinished]
@@ -309,6 +310,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     const free = ending ? Promise.all([ended, ending]).then(() => this.#publishing.get(threadId)) : ended
     const done = this.#whenFree(threadId, free, this.peers.poll())
       .then(() => {
+        // A run that has not begun begins in the next process.
+        if (this.closing && !begun) return undefined
         if (this.lease.failure) throw this.lease.failure
         this.peers.attach(live)
         if (this.lease.expired) return this.lease.renew().then(() => runOutsideCalls(() => host.work()))

@@ -16,6 +16,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     finds: ['formerEnds'],
     run: still('delete', 'delete'),
   },
+  'takes the pending signals of a deleted thread for persisted': {
+    fault: { file: 'thread/send/outcomes.ts', changes: [["const deletedOutcome: SignalOutcome = { action: 'discarded', reason: 'deleted' }", "const deletedOutcome: SignalOutcome = { action: 'persisted' }"]] },
+    slow: true,
+    finds: ['trueOutcomes'],
+    run: storm,
+  },
   'keeps the epochs of a backup': {
     fault: { file: 'store/sqlite/backup.ts', changes: [['SET epoch = ?1, life = ?1, owner = NULL', 'SET owner = iif(?1 < 0, owner, NULL)'], [".prepare('UPDATE heed_epochs SET floor = ?').run(floor)", '']] },
     finds: ['epochsGrow'],

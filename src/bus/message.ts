@@ -51,6 +51,8 @@ export interface LiveState {
   index: number
   runId?: string
   running: boolean
+  /** No run is active, and another begins in this epoch. */
+  more?: boolean
   seq: number
   committed: number
   /** The chunks of the present step so far, and the cursor before it. */

@@ -48,6 +48,25 @@ describe('a live thread', () => {
     expect(whole.first).toBe(0)
   })
 
+  it.each(['has begun no run', 'goes on with another run'])('[W1.1] makes subscribers start over where the state of a runner that %s is the last that arrives', (what) => {
+    const runner = new LiveThread('thread')
+    runner.beginEpoch(1)
+    if (what === 'goes on with another run') {
+      runner.startRun('run', 0)
+      runner.publish(chunk('finish'))
+      runner.endRun(false, true)
+    }
+    const [left, told] = [new LiveThread('thread'), new LiveThread('thread')]
+    for (const watched of [left, told]) watched.adopt(runner.state())
+    const before = left.first
+    told.follow({ type: 'run', runId: 'next', seq: 0 })
+    told.follow({ type: 'rest', suspended: false })
+    for (const watched of [left, told]) watched.beginEpoch(2)
+    expect(left.first).toBe(left.end)
+    expect(left.first).toBeGreaterThan(before)
+    expect(told.first).toBe(before)
+  })
+
   it('[W1.1] does not take a cursor from before a gap for one from after it', () => {
     const live = new LiveThread('thread')
     live.enterEpoch(1)

@@ -361,6 +361,7 @@ export class LiveThread {
       epoch: this.#epoch, index: this.#index,
       ...(this.runId === undefined ? {} : { runId: this.runId }),
       running: this.#running,
+      ...(this.#moreRuns && { more: true }),
       seq: this.#seq, committed: this.#committed,
       step: this.#step.chunks(), stepCursor: this.#stepCursor,
       chunks: this.#ring.from(start),
@@ -390,7 +391,8 @@ export class LiveThread {
     this.runId = state.runId
     if (state.runId !== undefined) this.#finalChunk = -1
     this.#running = state.running
-    this.#moreRuns = false
+    // An epoch that has begun, and nothing of it was published: if its events do not arrive, subscribers start over.
+    this.#moreRuns = state.more === true || (!state.running && state.index === 0)
     this.#runs++
     this.#seq = state.seq
     this.#committed = state.committed

@@ -1,4 +1,5 @@
 import type { Agent, Chunk, ThreadSnapshot } from '../../src/index.ts'
+import { isHeedError } from '../../src/base/errors.ts'
 import { steadyNow, type JournalWriter, type SeenChunk } from './journal.ts'
 
 /** Watches a thread, leaves after some chunks and comes back with its cursor, until it is told to stop. */
@@ -29,7 +30,11 @@ export class Watcher {
   async watch(stay: () => number): Promise<void> {
     while (!this.#stopped) {
       const since = steadyNow()
-      const subscription = await this.#agent.subscribeToThread({ ...this.#target, ...(this.#after === undefined ? {} : { after: this.#after }) })
+      const subscription = await this.#agent.subscribeToThread({ ...this.#target, ...(this.#after === undefined ? {} : { after: this.#after }) }).catch((error: unknown) => {
+        // Its process closes while it returns.
+        if (!this.#stopped || !isHeedError(error) || error.code !== 'closed') throw error
+      })
+      if (!subscription) return
       this.#journal.write({ note: 'watching', watcher: this.#name, thread: this.#target.threadId, since, ...(this.#after === undefined ? {} : { after: this.#after }) })
       this.#begun.resolve()
       this.#leave = () => subscription.unsubscribe()

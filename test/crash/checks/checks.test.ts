@@ -92,6 +92,7 @@ describe('the checker', () => {
     ['a complaint that nothing explains', ['noTrouble'], evidence({ notes: [{ note: 'trouble', what: 'a run could not be aborted {}' }] })],
     ['a lease that a failure of the store left unconfirmed', ['noTrouble'], evidence({ notes: [{ note: 'trouble', what: 'the host of a thread failed; the thread is claimed again {"error":"HeedError: The lease of thread t is not confirmed: The database is gone."}' }] })],
     ['a run that a process left that closed, although the store had answered', ['noTrouble'], evidence({ notes: [written(1, 0), leftAtClose] })],
+    ['a run that a process left that had no processor before it closed', ['noTrouble'], evidence({ notes: [outcome('a'), { note: 'stalled', ms: 214 }, { note: 'stopping' }, leftAtClose] })],
     ['a call without a result', ['callsSettled'], evidence({ thread: { rows: worked() } })],
     ['a call with two results', ['callsSettled'], evidence({ effects: [effect('begun'), effect('done')], thread: { rows: worked(call('result', { done: 'c' }), call('result', { done: 'c' })) } })],
     ['a step that is in history twice', ['callsSettled'], evidence({ effects: [effect('begun'), effect('done')], thread: { rows: [...worked(call('result', { done: 'c' })), spoken(10, { calls: [call('call')] })] } })],
@@ -134,6 +135,7 @@ describe('the checker', () => {
 
   it.each<[string, Evidence]>([
     ['a run that a process left that closed before the store answered', evidence({ notes: [leftAtClose, written(1, 0)] })],
+    ['a run that a process left that had no processor while it closed', evidence({ notes: [outcome('a'), { note: 'stopping' }, { note: 'stalled', ms: 214 }, leftAtClose] })],
     ['an idempotent tool that ran twice', evidence({ effects: [effect('begun', { idempotent: true }), effect('begun', { idempotent: true, by: '1.0' }), effect('done', { by: '1.0' })], thread: { rows: worked(call('result', { done: 'c' })) } })],
     ['a tool that was interrupted', evidence({ effects: [effect('begun')], thread: { rows: worked(call('output-error', { error: 'order was interrupted: …' })) } })],
     ['a call that was decided', evidence({ effects: [effect('begun', { record: { ...record, started: false, decided: true } }), effect('done')], thread: { rows: worked(call('result', { done: 'c' })) } })],

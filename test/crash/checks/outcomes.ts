@@ -76,15 +76,19 @@ const expected: readonly RegExp[] = [
 const leftRuns = /^runs or titles did not end when they were aborted; the process closes without them (.*)$/
 
 /**
- * The runs that `close()` left at its deadline while the store had not answered a commit of theirs, as process and thread. The deadline of
- * five seconds is a fraction of one by the fast clock, which a write of a loaded machine may exceed. A run that is left although the store
- * had answered is a broken promise.
+ * The runs that `close()` left at its deadline while the store had not answered a commit of theirs, or while the process had no processor, as
+ * process and thread. The deadline of five seconds is a fraction of one by the fast clock, which a loaded machine may exceed. A run that is
+ * left although the store had answered and the process could work is a broken promise.
  */
 export function leftByClose(evidence: Evidence): Set<string> {
   const writes = notes(evidence, 'written')
+  const stalls = notes(evidence, 'stalled')
+  const closing = new Map(notes(evidence, 'stopping').map(({ by, at }) => [by, at]))
   return new Set(notes(evidence, 'trouble').flatMap(({ by, what, at }) => {
     const threadIds = leftIn(what)
-    const waits = (id: string) => writes.some((write) => write.by === by && write.thread === id && write.began < at && at < write.at)
+    const isStalled = stalls.some((stall) => stall.by === by && (closing.get(by) ?? Infinity) < stall.at && stall.at < at)
+    const waits = (id: string) =>
+      isStalled || writes.some((write) => write.by === by && write.thread === id && write.began < at && at < write.at)
     return threadIds.every(waits) ? threadIds.map((id) => `${by} ${id}`) : []
   }))
 }

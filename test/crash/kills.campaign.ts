@@ -28,8 +28,7 @@ describe('processes that are killed and stopped under load', () => {
   })
 })
 
-// Rounds of `lives` and `faults` still break a promise once in a while (docs/reliability.md); `npm run test:crash` runs them.
-const others = kinds.filter(({ name }) => name === 'decisions')
+const others = kinds.filter(({ name }) => name !== 'load')
 
 describe.each(others)('$name', (kind) => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-crash-'))

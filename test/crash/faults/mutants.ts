@@ -1,12 +1,15 @@
 import type { Kind, KindPlan, KindResult, Mutant } from '../kind.ts'
 import { FaultRound, type FaultRoundPlan } from './round.ts'
 
-type Part = Pick<FaultRoundPlan, 'slots' | 'store' | 'process' | 'sweep'>
+type Part = Pick<FaultRoundPlan, 'slots' | 'store' | 'process' | 'sweep' | 'commitsFailMs'>
 
 /** The part of a round that shows a mutant. */
 function part(what: Part): Mutant['run'] {
   return (plan: KindPlan): Promise<KindResult> => new FaultRound({ ...plan, ...what }).run()
 }
+
+/** Long enough for many attempts, also where a busy machine makes each of them slow. */
+const commitsFailMs = 5_000
 
 /** What Heed did before, one item each, with the checks that find it. */
 export const mutants: Kind['mutants'] = {
@@ -63,12 +66,12 @@ export const mutants: Kind['mutants'] = {
       changes: [['lease.excused === true || isStoreFailure(cause)', 'lease.excused === true'], ['retryMs * 2 ** (count - 1)', 'retryMs']],
     },
     finds: ['noneParked'],
-    run: part({ slots: 1, store: ['commits fail', 'commits fail'], process: [] }),
+    run: part({ slots: 1, store: ['commits fail'], process: [], commitsFailMs }),
   },
   'calls the model once a second while the store fails': {
     fault: { file: 'thread/runtime/sweeper.ts', changes: [['retryMs * 2 ** (count - 1)', 'retryMs']] },
     finds: ['noStorm'],
-    run: part({ slots: 1, store: ['commits fail', 'commits fail'], process: [] }),
+    run: part({ slots: 1, store: ['commits fail'], process: [], commitsFailMs }),
   },
   'waits for a lease that expires an hour after its length': {
     fault: { file: 'store/core/lease.ts', changes: [[' && left <= 2 * heartbeat.length', '']] },

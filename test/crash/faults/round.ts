@@ -44,6 +44,8 @@ export interface FaultRoundPlan extends KindPlan {
   process: readonly ProcessFaultName[]
   /** Begins with a time in which the claims of one thread fail. */
   sweep?: boolean
+  /** How long commits fail, in milliseconds. By chance up to 1,800 otherwise. */
+  commitsFailMs?: number
 }
 
 interface Slot {
@@ -150,7 +152,7 @@ export class FaultRound {
       case 'clock back': return this.#clock.step(-hour)
       case 'clock forward': return this.#clock.step(hour)
       case 'clock of one': return this.#skew(chance.below(this.#plan.slots), 300 + chance.below(600))
-      case 'commits fail': return this.#failing({ methods: ['commitStep'], lost: false }, 300 + chance.below(1_500))
+      case 'commits fail': return this.#failing({ methods: ['commitStep'], lost: false }, this.#plan.commitsFailMs ?? 300 + chance.below(1_500))
       case 'heartbeats fail': return this.#failing({ methods: ['heartbeat'], lost: false }, leaseMs * 2 + chance.below(leaseMs))
     }
   }

@@ -16,7 +16,7 @@ test('built-in processors and those of the user change a run that a server serve
   })
   const { client } = await served(agent)
   await client.getAgent('guide').sendMessage({ message: 'Who?', ...thread, wait: 'outcome' })
-  const stored = () => client.memory({ agentId: 'guide', ...thread }).listMessages({ threadId: thread.threadId })
+  const stored = () => client.memory({ agentId: 'guide', resourceId: thread.resourceId }).listMessages({ threadId: thread.threadId })
   await until(async () => (await stored()).messages.length, 2)
   const { messages } = await stored()
   assert.ok(!JSON.stringify(messages).includes('ada@example.com'), JSON.stringify(messages))

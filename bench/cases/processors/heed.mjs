@@ -38,7 +38,8 @@ async function turns({ agent, target, thread }, count) {
   }
 }
 
-// Whoever comes after another has some of its garbage collected: each comes after both of its neighbors as often, and first as often as last.
+// A side also pays for collecting garbage of the side before it. So each side follows each of its neighbors equally often, and is first as
+// often as it is last.
 function inOrder(block) {
   const start = Math.floor(block / 2) % sides.length
   const order = [...sides.slice(start), ...sides.slice(0, start)]

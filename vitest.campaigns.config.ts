@@ -9,6 +9,7 @@ export default defineConfig({
     projects: undefined,
     // Most of the time is waiting for leases and for processes that start.
     maxWorkers: 5,
+    maxConcurrency: 2,
     include: ['test/**/*.campaign.ts'],
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/campaigns.json' }]] : ['default'],
   },

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../src/testing/index.ts'
 import * as approval from './approval.ts'
+import * as channels from './channels.ts'
 import * as notifications from './notifications.ts'
 import * as processors from './processors.ts'
 import * as queue from './queue.ts'
@@ -16,10 +17,11 @@ import * as structuredOutput from './structured-output.ts'
 import * as subagents from './subagents.ts'
 import * as tools from './tools.ts'
 import * as tracing from './tracing.ts'
+import * as watches from './watches.ts'
 
 const programs = {
-  approval, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
-  'structured-output': structuredOutput, subagents, tools, tracing,
+  approval, channels, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
+  'structured-output': structuredOutput, subagents, tools, tracing, watches,
 }
 
 /** What an example prints, as it prints it. */
@@ -120,6 +122,20 @@ describe('examples', () => {
 
   it('sources: the event wakes the thread that subscribed to its object', async () => {
     expect(await printed(sources.main)).toEqual(['the webhook was answered with 200', 'Order 7 is paid:', ' I send it.'])
+  })
+
+  it('watches: the thread goes on with the code, pings for the family, tags alerts, and learns when the time is over', async () => {
+    expect(await printed(watches.main)).toEqual([
+      'I wait for the code.', 'I entered the code 482913: you are logged in.',
+      'I keep an eye on the group.', 'Mum asks for help in the family group.', 'The two hours are over.',
+      'I watch the alerts.', 'Tagged: critical, database.', 'The hour is over.',
+    ])
+  })
+
+  it('channels: each message is answered, and a dead reply is sent again when the program wants it', async () => {
+    expect(await printed(channels.main)).toEqual([
+      'to +15550100: We open at nine.', 'a reply is dead: it can be retried', 'dead: provider_error 400', 'to +15550100: Yes, until six.',
+    ])
   })
 
   it('schedules: each occurrence is a turn', async () => {

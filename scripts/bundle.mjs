@@ -1,4 +1,4 @@
-// Writes `dist`: the code of all entries and threads from one module graph, and for each entry the way to its types, which `tsc` wrote.
+// Writes `dist`: the code of all entries, threads and commands from one module graph, and for each entry the way to its types, which `tsc` wrote.
 //
 // Every module is in one file of `dist`, so that what a module keeps (a WeakMap, a class that is compared) exists once in a process,
 // whichever entries it imports. Files lie beside each other: a thread is opened by its file's name, from any file.
@@ -6,13 +6,13 @@ import { writeFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { browserEntries, entriesOf, workersOf } from './checks/entries.ts'
+import { browserEntries, commandsOf, entriesOf, workersOf } from './checks/entries.ts'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const entries = entriesOf(root)
 const workers = workersOf(root)
 const input = new Map()
-for (const { name, source } of [...entries, ...workers]) {
+for (const { name, source } of [...entries, ...workers, ...commandsOf(root)]) {
   if (input.has(name)) throw new Error(`${source} and ${input.get(name)} would both be dist/${name}.js: rename one.`)
   input.set(name, source)
 }
@@ -33,6 +33,7 @@ const chunks = [
   // Threads of the store load this without the rest of the core.
   ['core-storage', (reach) => reach.includes('heed') && (reach.includes('libsql') || reach.some(isWorker))],
   ['core', (reach) => reach.includes('heed')],
+  ['policy-shared', (reach) => reach.includes('policy')],
   ['libsql-worker-shared', (reach) => reach.includes('libsql') && reach.some(isWorker)],
   ['libsql-shared', (reach) => reach.includes('libsql')],
 ]

@@ -19,7 +19,7 @@ export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } f
 export { Agent } from './agent/agent.ts'
 export type { GenerateResult, StreamResult } from './agent/stream.ts'
 export type { SuspendedTarget, ToolApproval } from './agent/approvals.ts'
-export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
+export type { AgentConfig, AgentsInput, Dynamic, RemoteOption, RemoteOptions } from './agent/config.ts'
 export type { LegacyOptions, LegacyOptions as AgentGenerateOptions, LegacyOptions as AgentStreamOptions } from './agent/options.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/approvals.ts'
@@ -44,7 +44,7 @@ export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings
 // Chunks and results of runs
 export type {
   Chunk, Chunk as AgentChunkType, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk,
-  StepFinishPayload, Usage,
+  StepFinishPayload, Usage, WatchEvent,
 } from './message/chunk.ts'
 export type { RunResult } from './run/output/run-result.ts'
 export type { StepResult, ToolCall, ToolResult, WaitingCall } from './run/step/step-result.ts'
@@ -71,8 +71,8 @@ export type * from './processors/processor.ts'
 export type { RunSendOptions, SendBranches, SendOptions, ThreadSendOptions } from './thread/send/options.ts'
 export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/send/receipt.ts'
 export type { StateInput } from './signals/state.ts'
-export type { SubscribeOptions } from './thread/watch/subscription.ts'
-export type { AgentThreadSubscription, ThreadSnapshot } from './thread/watch/subscription.ts'
+export type { SubscribeOptions } from './thread/stream/subscription.ts'
+export type { AgentThreadSubscription, ThreadSnapshot } from './thread/stream/subscription.ts'
 export type { Lane, LaneHistory, LaneSignal } from './thread/control/lanes.ts'
 export type { QueuedSignal } from './thread/send/queue.ts'
 export type { ExplainedSignal } from './thread/control/inspect.ts'
@@ -109,6 +109,18 @@ export type {
 export type { AgentSchedules, ScheduleInput } from './agent/schedules.ts'
 export type { ScheduleOptions } from './schedule/schedules.ts'
 export type * from './store/contract/schedules.ts'
+
+// Watches
+export type { AgentWatchOptions } from './agent/watch-options.ts'
+export type { AgentWatchQuery, AgentWatchScope, WatchDetails, WatchInput, WatchPage, WatchTarget, WatchToExplain } from './agent/watches.ts'
+export type { Explained, SignalName } from './agent/inspect.ts'
+export type { ExplainedMessage, ExplainedWatch, MessageReason } from './watch/explain.ts'
+export type { Verdict, WatchEnd, WatchMode, WatchState } from './watch/machine.ts'
+export type { Channels, ReplyListQuery } from './heed/channels.ts'
+export type { NoReply, ReplyState } from './watch/replies/machine.ts'
+export type { WatchLimitOptions } from './watch/watches.ts'
+export type * from './store/contract/replies.ts'
+export type * from './store/contract/watches.ts'
 
 // Signals
 export type { SignalInputType, SignalType } from './signals/signal.ts'

@@ -14,15 +14,17 @@ import { memory } from './memory/case.mjs'
 import { messageList } from './message-list/case.mjs'
 import { notifications } from './notifications/case.mjs'
 import { persistedSignals } from './persisted-signals/case.mjs'
+import { policies } from './policies/case.mjs'
 import { processors } from './processors/case.mjs'
 import { readAll } from './read-all/case.mjs'
 import { threadLists } from './thread-lists/case.mjs'
 import { toolRun } from './tool-run/case.mjs'
 import { tracing } from './tracing/case.mjs'
+import { watches } from './watches/case.mjs'
 
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
   longThreads, readAll, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
-  tracing,
+  tracing, policies, watches,
 ]

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { linkNeighbors, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
-import { isQuestion, withContext } from '../../src/recall/text/passages.ts'
+import { isQuestion } from '../../src/recall/text/passages.ts'
 import { extractTerms } from '../../src/recall/text/terms.ts'
 
 export interface Conversation {
   id: string
   collection: Collection
-  /** Of each turn, alone and with the one before it. */
-  texts: Array<{ own: string; pair: string }>
+  /** Of each turn. */
+  texts: string[]
   questions: Question[]
 }
 
@@ -35,20 +35,16 @@ export function readConversations(folder: string): Conversation[] {
 }
 
 function conversationOf({ id, sessions, qa }: Stored): Conversation {
-  const turns = sessions.flatMap(({ turns: of }, session) => of.map((turn, at) => {
-    const own = `${turn.speaker}: ${turn.text}`
-    const before = of[at - 1]
-    return { id: turn.id, session, own, pair: withContext(before && `${before.speaker}: ${before.text}`, own) }
-  }))
-  const words = turns.map(({ own }) => extractTerms(own))
+  const turns = sessions.flatMap(({ turns: of }, session) => of.map((turn) => ({ id: turn.id, session, text: `${turn.speaker}: ${turn.text}` })))
+  const words = turns.map(({ text }) => extractTerms(text))
   const places = new Map<string, number[]>()
   for (const [at, of] of words.entries()) for (const word of new Set(of)) places.set(word, [...(places.get(word) ?? []), at])
   const thread = turns.map(({ session }) => session)
   const numbers = new Map(turns.map((turn, at) => [turn.id, at]))
   return {
     id,
-    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbors(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
-    texts: turns.map(({ own, pair }) => ({ own, pair })),
+    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbors(thread), question: turns.map(({ text }) => (isQuestion(text) ? 1 : 0)) },
+    texts: turns.map(({ text }) => text),
     questions: qa.filter(({ category, evidence }) => category <= 4 && evidence.length > 0).map(({ question, category, evidence }) => ({
       text: question,
       category,

@@ -1,19 +1,20 @@
-import { defaultWeights, rank, type Meanings, type Weights } from '../../src/recall/rank/rank.ts'
+import { defaultWeights, rank, type Weights } from '../../src/recall/rank/rank.ts'
 import type { Conversation } from './conversations.ts'
 
 export type Ways = 'words' | 'vectors' | 'fused'
 export interface Evaluated extends Conversation {
-  meanings: Meanings[]
+  /** Of each question, its cosines with the turns. */
+  cosines: Float32Array[]
 }
 
 /** Words or vectors of the message alone: what a search would be without the rest. */
 const alone: Weights = { words: 1, wordsOfPair: 0, meaning: 1, meaningOfPair: 0, previous: 0, next: 0, thread: 0, wordsOfThread: 0, question: 0 }
 
 /** Which share of the turns that answer it each question finds among its ten best. */
-export function recallAt10({ collection, questions, meanings }: Evaluated, way: Ways | 'plain words' | 'plain vectors', weights: Weights = defaultWeights): Array<{ category: number; share: number }> {
+export function recallAt10({ collection, questions, cosines }: Evaluated, way: Ways | 'plain words' | 'plain vectors', weights: Weights = defaultWeights): Array<{ category: number; share: number }> {
   const used = way.startsWith('plain') ? alone : weights
   return questions.map(({ category, evidence, named, terms, postings }, at) => {
-    const ranked = rank(collection, way.endsWith('vectors') ? [] : postings, way.endsWith('words') ? undefined : meanings[at], { limit: 10, weights: used, terms: way.endsWith('vectors') ? 0 : terms })
+    const ranked = rank(collection, way.endsWith('vectors') ? [] : postings, way.endsWith('words') ? undefined : cosines[at], { limit: 10, weights: used, terms: way.endsWith('vectors') ? 0 : terms })
     const found = new Set(ranked.map((one) => one.at))
     return { category, share: evidence.filter((turn) => found.has(turn)).length / named }
   })

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { localEmbedder } from '../../src/embed/index.ts'
 import { readConversations } from './conversations.ts'
 import { chooseWeights, mean, recallAt10, type Evaluated } from './evaluate.ts'
-import { meaningsOf } from './vectors.ts'
+import { cosinesOf } from './vectors.ts'
 
 const { values } = parseArgs({ options: { data: { type: 'string' }, choose: { type: 'boolean', default: true } }, allowNegative: true })
 const root = join(import.meta.dirname, '..', '..')
@@ -19,7 +19,7 @@ if (folder === undefined || !existsSync(folder)) {
 }
 
 const conversations: Evaluated[] = []
-for (const conversation of readConversations(folder)) conversations.push({ ...conversation, meanings: await meaningsOf(conversation) })
+for (const conversation of readConversations(folder)) conversations.push({ ...conversation, cosines: await cosinesOf(conversation) })
 await localEmbedder().close()
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`

@@ -152,9 +152,9 @@ await indexed()
 const { user, system } = process.cpuUsage(cpu)
 say('saving and indexing a message', `${((performance.now() - since) / count).toFixed(3)} ms, of which ${(saved / count).toFixed(3)} ms until all were saved; CPU ${((user + system) / 1_000 / count).toFixed(3)} ms`, 'at most 5.4 ms')
 await between((index) => {
-  const put = index.prepare('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (1, ?, ?, ?, ?)')
+  const put = index.prepare('INSERT INTO vectors (embedder, resource, passage, vector) VALUES (1, ?, ?, ?)')
   const vector = () => quantize(Float32Array.from({ length: dimension }, () => chance() - 0.5))
-  for (const { key, resource } of index.prepare('SELECT key, resource FROM passages').all()) put.run(Number(resource), Number(key), vector(), vector())
+  for (const { key, resource } of index.prepare('SELECT key, resource FROM passages').all()) put.run(Number(resource), Number(key), vector())
 })
 const alone = await both(`${count} messages of one resource`)
 

@@ -3,24 +3,22 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localEmbedder } from '../../src/embed/index.ts'
-import type { Meanings } from '../../src/recall/rank/rank.ts'
 import type { Conversation } from './conversations.ts'
 
 const folder = join(tmpdir(), 'heed-bench-recall')
 
 /** How near each turn is to each question. Vectors are made once and kept in a folder for temporary files. */
-export async function meaningsOf({ id, texts, questions }: Conversation): Promise<Meanings[]> {
-  const all = [...texts.flatMap(({ own, pair }) => [own, pair]), ...questions.map(({ text }) => text)]
+export async function cosinesOf({ id, texts, questions }: Conversation): Promise<Float32Array[]> {
+  const all = [...texts, ...questions.map(({ text }) => text)]
   const vectors = await kept(id, all)
   const dimension = vectors.length / all.length
   return questions.map((_, at) => {
-    const question = (texts.length * 2 + at) * dimension
-    const cosine = (text: number) => {
+    const question = (texts.length + at) * dimension
+    return Float32Array.from(texts, (__, turn) => {
       let sum = 0
-      for (let n = 0; n < dimension; n += 1) sum += (vectors[text * dimension + n] ?? 0) * (vectors[question + n] ?? 0)
+      for (let n = 0; n < dimension; n += 1) sum += (vectors[turn * dimension + n] ?? 0) * (vectors[question + n] ?? 0)
       return sum
-    }
-    return { own: Float32Array.from(texts, (__, turn) => cosine(turn * 2)), pair: Float32Array.from(texts, (__, turn) => cosine(turn * 2 + 1)) }
+    })
   })
 }
 

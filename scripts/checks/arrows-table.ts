@@ -22,7 +22,7 @@ const contracts = ['store/contract/**']
 const core = [
   ...base, 'machine.ts', 'message/**', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'recall/*.ts', 'schema/**', 'tracing/**', 'signals/**', 'prompt/**',
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
-  'sources/**', 'heed/**',
+  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'heed/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**', 'recall/index/**', 'recall/vectors/**']
 
@@ -64,35 +64,55 @@ export const arrows: ArrowTable = {
   // Events from outside. The agents that receive them are passed in.
   'sources/**': [...base, 'run/**', 'type schema/**', 'type inbox/**', ...contracts],
 
+  // Messages from outside: what an adapter verifies and maps, contacts, and channels.
+  'channel/**': [
+    ...base, 'sources/signature.ts', 'sources/body.ts', 'type sources/event.ts', 'run/model/**', 'type store/contract/**',
+  ],
+  // What agents may receive and users may do, by policies in the language of Cedar, which is loaded when it is first used.
+  'policy/**': base,
+
   // The composition root: the objects of one storage. It stands below the agent; Heed, which knows the agents, stands above.
   'heed/heed.ts': [...core],
   'heed/sources.ts': [...core],
+  'heed/channels.ts': [...core],
   'heed/**': [
-    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', ...contracts,
-    'store/*.ts', 'type bus/contract.ts',
+    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', ...contracts,
+    'store/*.ts', 'type bus/contract.ts', 'type policy/**',
   ],
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
+    'inbox/**', 'schedule/**', 'watch/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
+  ],
+
+  // The states of a watch and of a reply, as pure functions that stores and the services share.
+  'watch/{machine,replies/machine}.ts': pureBase,
+  // The other pure parts of a watch: what it expects, what may cross into its thread, and how a message is shown and labelled.
+  'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts': [
+    ...pureBase, 'watch/machine.ts', 'signals/**', 'type schema/**', 'type store/contract/watches.ts',
+  ],
+  // Inbound messages that agents wait for: what fits, who judges, what reaches the thread.
+  'watch/**': [
+    ...base, 'watch/**', 'type message/chunk.ts', 'type tracing/**', 'tracing/chat-trace.ts', 'schema/**', 'signals/**', 'run/**', 'thread/**',
+    'schedule/**', ...contracts,
   ],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
-  'store/contract/**': [...base, 'machine.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],
+  'store/contract/**': [...base, 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],
   // A file is the default, and its driver is loaded when it is first used.
   'store/*.ts': [...base, ...contracts, 'message/**', 'signals/**', 'lazy store/sqlite/**', 'type bus/contract.ts'],
   // What every store does inside a transaction, over one table interface.
   'store/core/**': [...base, ...contracts, 'machine.ts', 'message/**', 'recall/text/**', 'signals/**'],
   // What every SQL store needs.
   'store/sql/**': [
-    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'watch/{machine,replies/machine}.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
     'type bus/contract.ts',
   ],
   // SQLite's own: file, log, workers, caches; and libSQL servers.
   'store/sqlite/**': [
     ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'machine.ts', 'message/**', 'signals/**', 'recall/**', 'bus/*.ts', 'bus/libsql/**',
   ],
-  'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'message/**', 'signals/**'],
+  'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'signals/**'],
 
   // What answers a question best, of passages and vectors that it is given: pure.
   'recall/rank/**': [...pureBase, 'recall/*.ts', 'recall/text/**', 'type message/**'],
@@ -127,6 +147,7 @@ export const arrows: ArrowTable = {
 export const mutual: Readonly<Record<string, string>> = {
   'agent/** -> heed/heed.ts': 'an agent names the Heed that it belongs to, and a Heed its agents',
   'heed/sources.ts -> heed/heed.ts': 'the sources of a Heed look up its agents',
+  'heed/channels.ts -> heed/heed.ts': 'the channels of a Heed store their messages in its storage',
   'tracing/** -> run/**': 'spans describe runs, and runs open spans',
   'tracing/** -> store/contract/**': 'spans name stored rows',
   'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',
@@ -140,7 +161,10 @@ export const mutual: Readonly<Record<string, string>> = {
 export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'react' }
 
 /** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
-export const pure: readonly string[] = ['prompt/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts']
+export const pure: readonly string[] = [
+  'prompt/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts',
+  'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts',
+]
 
 /** Above this a file is more than one idea. Tests are exempt. */
 export const MAX_LINES = 500

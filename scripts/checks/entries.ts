@@ -35,6 +35,15 @@ export function workersOf(root: string): Array<Omit<Entry, 'specifier'>> {
   return sources.map((source) => ({ name: basename(source, '.ts'), source }))
 }
 
+/** The programs of "bin" in package.json: `dist/<name>.js` is built from `src/cli/<name>.ts`. */
+export function commandsOf(root: string): Array<Omit<Entry, 'specifier'>> {
+  const { bin = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin?: Record<string, string> }
+  return Object.values(bin).map((path) => {
+    const name = basename(path, '.js')
+    return { name, source: `src/cli/${name}.ts` }
+  })
+}
+
 /** What package.json has to export for these entries. */
 export function expectedExports(entries: readonly Entry[]): Record<string, unknown> {
   const conditions = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` })

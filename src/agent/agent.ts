@@ -10,10 +10,10 @@ import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
-import { stateSignal, type StateInput } from '../signals/state.ts'
+import type { MessageInput, SignalInput } from '../signals/signal.ts'
+import type { StateInput } from '../signals/state.ts'
 import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract/threads.ts'
-import { activeRun, explainSignal, listActiveThreads, type ActiveRun, type ExplainedSignal } from '../thread/control/inspect.ts'
+import { activeRun, listActiveThreads, type ActiveRun } from '../thread/control/inspect.ts'
 import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } from '../thread/control/lanes.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/send/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
@@ -21,7 +21,7 @@ import { retryParked } from '../thread/control/resume.ts'
 import type { PreparedRun, RunEnvironment, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SendOptions } from '../thread/send/options.ts'
-import { subscribe, type AgentThreadSubscription, type SubscribeOptions } from '../thread/watch/subscription.ts'
+import { subscribe, type AgentThreadSubscription, type SubscribeOptions } from '../thread/stream/subscription.ts'
 import { abortRun, abortThread, type AbortOptions } from '../thread/control/abort.ts'
 import type { AbortAnswer } from '../thread/cluster/peers.ts'
 import type { InboxSubscribeOptions, InboxSubscription } from '../inbox/subscription.ts'
@@ -31,19 +31,23 @@ import {
   type SuspendedRunsFilter, type SuspendedTarget, type ToolApproval,
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
-import { checkConfig, resolve, type AgentConfig } from './config.ts'
+import { canRejectInput, checkConfig, resolve, type AgentConfig, type RemoteOptions } from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
-import { describeAgent, explainAgentPrompt, type AgentDescription } from './inspect.ts'
+import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
 } from './memory/request-memory.ts'
 import {
-  checkSend, hasCallerId, messageToSignal, sendNotifications, toSignal, UnresolvedSends, type NotificationDeliveryPolicyConfig,
+  hasCallerId, messageToSignal, sendNotifications, sendState, toSignal, AgentSends, type NotificationDeliveryPolicyConfig,
   type NotificationInput, type NotificationResult, type NotificationTarget,
 } from './sends.ts'
 import { describeThread, legacyOptions, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { StorageBinding } from './storage-binding.ts'
+import { awaitSignal, cancelWatch, getWatch, listWatches, watchingOf } from './watches.ts'
+import type {
+  AgentWatchQuery, AgentWatchScope, WatchDetails, WatchInput, WatchPage, WatchRecord, WatchTarget, WatchToExplain,
+} from './watches.ts'
 import { titlerOfMarkedThread } from './memory/titler.ts'
 
 /** A model with instructions and tools. It runs single calls, or on threads. */
@@ -62,7 +66,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   #context: RequestContext | undefined
   /** Copies of this agent at sites that requests chose. */
   readonly #copies = new WeakMap<Site, this>()
-  readonly #unresolved = new UnresolvedSends()
+  readonly #sends = new AgentSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
     this.#config = config
@@ -95,9 +99,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   ): Promise<GenerateResult<TTools, S>> {
     checkOptions(options, 'generate()')
     const result = await (await runCall(this, messages, options, false)).result
-    if (result.finishReason === 'aborted') {
+    if (result.finishReason === 'aborted')
       throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
-    }
     return result as GenerateResult<TTools, S>
   }
 
@@ -128,28 +131,24 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Sends a user's message into the active run or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'now', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
+    return this.#sends.send(this, site, 'now', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
   }
 
   /** Queues a user's message: it starts a run of its own after the active one. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'queue', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
+    return this.#sends.send(this, site, 'queue', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
   }
 
   /** Sends context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'now', toSignal(site, this.signalTags, signal), options, hasCallerId(signal))
+    return this.#sends.send(this, site, 'now', toSignal(site, this.signalTags, signal), options, hasCallerId(signal))
   }
 
   /** Sends the state of a lane. Skipped when the lane has this state already. */
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
-    const { input, lane } = stateSignal(state, options?.threadId)
-    const checked = checkSend(options)
-    const here = await this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
-    const site = here.site()
-    return site.threads.sends.sendState(here, toSignal(site, this.signalTags, input), checked, { lane, named: hasCallerId(input) })
+    return sendState(this, state, options)
   }
 
   /** Stores a notification in the inbox. The delivery policy delivers it now, later, in a summary or not at all. */
@@ -174,6 +173,26 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** The schedules of this agent. */
   get schedules(): AgentSchedules {
     return agentSchedules(this)
+  }
+
+  /** Waits for a message of a channel. The thread receives a signal for each match and for the end of the watch. */
+  awaitSignal(input: WatchInput, target: WatchTarget): Promise<WatchRecord> {
+    return awaitSignal(this, input, target)
+  }
+
+  /** The watches of this agent, by id, up to `limit`; 100 by default. */
+  listWatches(query?: AgentWatchQuery): Promise<WatchPage> {
+    return listWatches(this, query)
+  }
+
+  /** A watch with the messages that were considered; null when it doesn't exist. */
+  getWatch(scope: AgentWatchScope): Promise<WatchDetails | null> {
+    return getWatch(this, scope)
+  }
+
+  /** Ends a watch. The thread receives a signal of the end. */
+  cancelWatch(scope: AgentWatchScope): Promise<WatchRecord> {
+    return cancelWatch(this, scope)
   }
 
   /** The current state of a lane; null when it has none. */
@@ -248,10 +267,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return reorderQueued(await this.#threads(), scope, signalIds)
   }
 
-  /** What happened to a signal: accepted, pending, drained at which step, answered by which run. */
-  async explain(signal: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
-    const { signalId, ...scope } = validateArguments('explain', signal)
-    return explainSignal((await this.#open()).threads.store, scope, signalId)
+  /** What happened to a signal, from its acceptance to its answer; or which messages a watch considered, and why each matched or not. */
+  async explain<Asked extends SignalName | WatchToExplain>(asked: Asked): Promise<Explained<Asked> | null> {
+    return explain(this, asked)
   }
 
   /** Continues a parked run from its last finished step; the newest one of the thread unless `runId` names another. */
@@ -296,10 +314,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return memory.at(here.#memoryPlace(), here.#storageOwner)
   }
 
-  /**
-   * This agent, bound to the storage of a request: needed where `memory` is a function that returns memories with storages of their own.
-   * Its runs take their request context from their own options.
-   */
+  /** Bound to the storage of a request, for a `memory` function that chooses one. Runs have the request context of their own options. */
   async forRequest(request: ForRequest): Promise<this> {
     const requestContext = requestContextIn('forRequest()', request)
     if (!this.storageDependsOnRequest) return this
@@ -371,8 +386,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** The owner of its storage, other than its memory: the storage of a processor, or its Heed. */
   get #storageOwner(): object | undefined {
-    const { memory } = this.#config
-    const { heed, storage } = this.#binding
+    const [{ memory }, { heed, storage }] = [this.#config, this.#binding]
     return memory instanceof Memory && memory.storage ? heed : (storage ?? heed)
   }
 
@@ -386,8 +400,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Binds its memory to its threads, once it has a storage or a Heed. */
   #bindMemory(): void {
-    const { memory } = this.#config
-    const owner = this.#storageOwner
+    const [{ memory }, owner] = [this.#config, this.#storageOwner]
     if (memory instanceof Memory && owner) memory.bind(this.#memoryPlace(), owner)
   }
 
@@ -423,15 +436,24 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
+  get watching(): ReturnType<typeof watchingOf> {
+    return watchingOf(this.#config)
+  }
+
+  /** @internal */
   get canRejectInput(): boolean {
-    const { inputProcessors, outputProcessors } = this.#config
-    return inputProcessors !== undefined || outputProcessors !== undefined
+    return canRejectInput(this.#config)
+  }
+
+  /** @internal */
+  get remote(): RemoteOptions | undefined {
+    return this.#config.remote
   }
 
   /** @internal */
   async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<PreparedRun> {
     const site = environment instanceof Site ? environment : this.site()
-    return prepareRun(this.#config, { id: this.id, name: this.name }, options, request, { environment, site })
+    return prepareRun(this.#config, this, options, request, { environment, site })
   }
 
   /** @internal */
@@ -460,20 +482,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
     if (!this.#historyDependsOnRequest && !options.inputProcessors && !options.outputProcessors) return undefined
     return historyOptionsOfCall(this.id, this.#config, options)
-  }
-
-  #send(site: Site, mode: 'now' | 'queue', signal: Signal, options: SendOptions, named: boolean): SendReceipt {
-    const checked = checkSend(options)
-    if (!this.storageDependsOnRequest) return site.threads.sends.send(this, mode, signal, checked, { named })
-    const here = this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
-    if (!(here instanceof Promise) && !this.#unresolved.includes(options))
-      return here.threads().sends.send(here, mode, signal, checked, { named })
-    // It may reject while earlier sends are pending; the receipt reports it.
-    if (here instanceof Promise) here.catch(() => {})
-    return this.#unresolved.receipt(site.threads, mode, signal, options, async (runId) => {
-      const placed = await here
-      return placed.threads().sends.send(placed, mode, signal, checked, { runId, named })
-    })
   }
 
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {

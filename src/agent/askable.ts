@@ -9,6 +9,8 @@ import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 /** What the functions of this folder need of an `Agent`. The class does not declare it: these members are not published. */
 export interface Askable extends Runnable {
   site(): Site
+  /** Its memory is a function of the request. */
+  readonly storageDependsOnRequest: boolean
   threads(): ThreadRuntime
   /** The agent bound to the storage of a request. Another object only where its memory is a function of the request. */
   resolveStorage(requestContext?: RequestContext): Askable | Promise<Askable>

@@ -1,10 +1,11 @@
+import { checkNames, isSimilar, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Sites } from '../heed/site.ts'
 import { checkPolicy, type NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'
-import { allHooks, inputHooks, outputHooks, type Hook } from '../processors/hooks.ts'
+import { allHooks, inputHooks, outputHooks } from '../processors/hooks.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import { checkModel, type ModelConfig } from '../run/model/model.ts'
@@ -17,12 +18,34 @@ import type { Schema } from '../schema/schema.ts'
 import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
 import { checkOptions, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
+import { checkWatchOptions, type AgentWatchOptions } from './watch-options.ts'
 
 /** A value, or a function that returns it for one request. */
 export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
 
 /** Agents that another agent may call, by the name that it calls them by. Undefined entries are left out. */
 export type AgentsInput = Record<string, Agent | undefined>
+
+/** An option of a run that a request may set. */
+export type RemoteOption =
+  | 'activeTools' | 'modelSettings' | 'modelSettings.headers' | 'structuredOutput' | 'clientTools' | 'instructions' | 'system'
+  | 'requireToolApproval' | 'maxSteps' | 'toolChoice' | 'providerOptions'
+
+export interface RemoteOptions {
+  /**
+   * The options of a run that they may set. Defaults to those that change nothing of the agent: `activeTools`, `modelSettings`,
+   * `structuredOutput`, `clientTools`.
+   */
+  options?: readonly RemoteOption[]
+  /** Who may approve tool calls: principals with the scope `approve` (default), or also those that may send messages. */
+  approvals?: 'approver' | 'sender'
+}
+
+export const defaultRemoteOptions: readonly RemoteOption[] = ['activeTools', 'modelSettings', 'structuredOutput', 'clientTools']
+const remoteOptions: readonly RemoteOption[] = [
+  ...defaultRemoteOptions, 'modelSettings.headers', 'instructions', 'system', 'requireToolApproval', 'maxSteps', 'toolChoice',
+  'providerOptions',
+]
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
   /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */
@@ -55,8 +78,12 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   memory?: Dynamic<Memory>
   /** What is done with notifications: see `sendNotificationSignal`. */
   notifications?: { deliveryPolicy?: NotificationDeliveryPolicyConfig }
+  /** Lets the agent wait for messages of channels: the model is offered `await_signal`. */
+  watches?: true | AgentWatchOptions
   /** Tags that this agent's own signals use: text that imitates one is escaped. */
   signalTags?: string[]
+  /** What users of the server that are limited to their resources may do with the agent. */
+  remote?: RemoteOptions
   heed?: Heed
   /** Only `false`: nothing may be overridden from outside. */
   editor?: false
@@ -65,7 +92,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 const parameters = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
+  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'signalTags', 'remote', 'heed',
+  'editor',
 ])
 /** Parameters of the specification that Heed does not support yet. */
 const unsupportedParameters = new Set(['workflows', 'scorers', 'voice', 'editor'])
@@ -105,6 +133,8 @@ export function checkConfig(config: AgentConfig): void {
   checkProcessors({ input, output }, who)
   checkValues(config, who)
   checkNotifications(config.notifications, who)
+  checkWatchOptions(config.watches, who)
+  checkRemote(config.remote, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
     if (typeof options === 'object')
@@ -154,6 +184,17 @@ function checkNotifications(notifications: AgentConfig['notifications'], agent: 
       })
   }
   if (notifications.deliveryPolicy !== undefined) checkPolicy(notifications.deliveryPolicy)
+}
+
+function checkRemote(remote: AgentConfig['remote'], agent: string): void {
+  if (remote === undefined) return
+  const of = `remote of agent '${agent}'`
+  checkNames(of, remote, ['options', 'approvals'])
+  const { options, approvals } = remote
+  if (options !== undefined && !(Array.isArray(options) && options.every((one) => remoteOptions.includes(one as RemoteOption)))) {
+    throw refused('remote.options', `a list of names among ${remoteOptions.join(', ')}`)
+  }
+  if (approvals !== undefined && !['approver', 'sender'].includes(approvals)) throw refused('remote.approvals', "'approver' or 'sender'")
 }
 
 function isObjectOrFunction(value: unknown): boolean {
@@ -247,22 +288,6 @@ function propertyNames(value: object): string[] {
   return names
 }
 
-/** At an edit distance of 2 at most, ignoring case. */
-function isSimilar(name: string, hook: Hook): boolean {
-  const [a, b] = [name.toLowerCase(), hook.toLowerCase()]
-  if (Math.abs(a.length - b.length) > 2) return false
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return (row.at(-1) ?? 0) <= 2
-}
-
 function isCalled(processor: Processor, side: keyof ProcessorLists): boolean {
   return hookless.includes(processor.id) || hooksOf[side].some((hook) => processor[hook] !== undefined)
 }
@@ -309,4 +334,12 @@ function invalidValue(field: string, agent: string, what: string): HeedError {
 /** The value for this request. */
 export function resolve<T>(value: Dynamic<T>, context: { requestContext: RequestContext }): T | Promise<T> {
   return typeof value === 'function' ? (value as (context: { requestContext: RequestContext }) => T | Promise<T>)(context) : value
+}
+
+const beforeModel = ['processInput', 'processInputStep', 'computeStateSignal', 'processAPIError'] as const
+
+/** Whether a processor may reject input before a model has read it. Processors that a function returns may. */
+export function canRejectInput({ inputProcessors, outputProcessors }: Pick<AgentConfig, 'inputProcessors' | 'outputProcessors'>): boolean {
+  return [inputProcessors, outputProcessors].some((list) =>
+    Array.isArray(list) ? list.some((processor) => beforeModel.some((hook) => processor[hook] !== undefined)) : list !== undefined)
 }

@@ -3,6 +3,7 @@ import { HeedError } from '../base/errors.ts'
 import { toRows, type AgentInput } from '../message/read/input.ts'
 import { checkStorable } from '../message/read/raw.ts'
 import type { MessageRow } from '../message/row.ts'
+import { taintOf, withTaint } from '../message/taint.ts'
 import { modelMessagesOf } from '../prompt/from-rows.ts'
 import { closeOpenCalls } from '../prompt/open-calls.ts'
 import { RESERVED_TAGS, needsGuard } from '../signals/tags.ts'
@@ -63,6 +64,7 @@ export function guardInput(rows: MessageRow[], context: { now: number; reservedT
     const { contents, providerOptions } = modelSignalOf(row)
     const given = { contents: typeof contents === 'string' ? contents : [...contents], ...(providerOptions && { providerOptions }) }
     const signal = messageInputToSignal(given, { ...context, id: row.id, reservedTags: [...context.reservedTags] })
-    return signalToRow(signal, { messageId: row.messageId })
+    const guarded = signalToRow(signal, { messageId: row.messageId })
+    return { ...guarded, content: withTaint(guarded.content, taintOf(row.content)) }
   })
 }

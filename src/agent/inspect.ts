@@ -8,14 +8,18 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import { needsNoApproval } from '../run/tools/tool.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
+import type { Scope } from '../store/contract/threads.ts'
+import { explainSignal, type ExplainedSignal } from '../thread/control/inspect.ts'
 import { resolveMemoryOptions } from '../thread/send/stored-options.ts'
+import type { ExplainedWatch } from '../watch/explain.ts'
 import type { Askable } from './askable.ts'
 import { resolve, type AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
 import { previewRecall } from './memory/semantic-recall.ts'
 import { previewWorkingMemory, workingMemoryParts, workingMemorySetting } from './memory/working-memory.ts'
-import { checkMemory, type ResolvedOptions } from './options.ts'
+import { checkMemory, validateArguments, type ResolvedOptions } from './options.ts'
 import { resolveOptions, resolveProcessors, resolvePrompt, resolveToolSet } from './prepare.ts'
+import { explainWatch, type WatchToExplain } from './watches.ts'
 
 /** The model and the tools of an agent, as JSON. */
 export interface AgentDescription {
@@ -58,6 +62,26 @@ async function describeModel(config: AgentConfig, requestContext: RequestContext
     modelId: String(model.modelId),
     ...('specificationVersion' in model ? { specificationVersion: String(model.specificationVersion) } : {}),
   }
+}
+
+/** A signal of a thread. */
+export type SignalName = Scope & { signalId: string }
+
+/** What is explained of a signal, or of a watch. */
+export type Explained<Asked> = Asked extends { watchId: string } ? ExplainedWatch : ExplainedSignal
+
+export async function explain<Asked extends SignalName | WatchToExplain>(agent: Askable, asked: Asked): Promise<Explained<Asked> | null> {
+  // Callers may pass what the types forbid, which the branches reject.
+  const ofWatch = typeof asked === 'object' && asked !== null && 'watchId' in asked
+  const explained = ofWatch ? await explainWatch(agent, asked) : await explainSent(agent, asked)
+  return explained as Explained<Asked> | null
+}
+
+async function explainSent(agent: Askable, signal: SignalName): Promise<ExplainedSignal | null> {
+  const { signalId, ...scope } = validateArguments('explain', signal)
+  const runtime = (await agent.resolveStorage()).threads()
+  await runtime.open()
+  return explainSignal(runtime.store, scope, signalId)
 }
 
 /**

@@ -214,7 +214,7 @@ const methods = {
   getLane: { ...thread, id: text },
   listLanes: { ...thread, after: optional(text), limit: optional(safeWhole(1)) },
   listLaneHistory: { ...thread, id: text, before: optional(safeWhole(0)), limit: optional(safeWhole(1)) },
-  subscribeToThread: { ...thread, after: optional(text), snapshot: optional(flag) },
+  subscribeToThread: { ...thread, after: optional(text), snapshot: optional(flag), watches: optional(flag) },
   abortRun: abort,
   abortThreadStream: abort,
   activeRun: thread,

@@ -9,8 +9,9 @@ import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ResolvedTool, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
+import { markOutsideSchema } from '../schema/outside-schema.ts'
 import type { Send } from '../store/contract/threads.ts'
-import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
+import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
 import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions } from './options.ts'
 import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
@@ -18,6 +19,7 @@ import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
 import { agentTools, isAgentTool } from './subagents.ts'
 import { titlerFor } from './memory/titler.ts'
+import { awaitSignalTool } from './watches.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
 const defaultProcessorRetries = 3
@@ -64,7 +66,7 @@ interface RunSurroundings {
 /** Resolves everything a run needs for its request. Rejects with the name of what is missing. */
 export function prepareRun(
   config: AgentConfig,
-  agent: { id: string; name: string },
+  agent: Runnable,
   given: AgentExecutionOptions,
   request: RunRequest,
   surroundings: RunSurroundings,
@@ -74,7 +76,7 @@ export function prepareRun(
 
 async function resolveSetup(
   config: AgentConfig,
-  agent: { id: string; name: string },
+  agent: Runnable,
   given: AgentExecutionOptions,
   request: RunRequest,
   { environment, site }: RunSurroundings,
@@ -92,7 +94,8 @@ async function resolveSetup(
   )
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
   const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject))
-  const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
+  const own = config.watches && request.fence ? { ...working.tools, await_signal: awaitSignalTool(agent, site) } : working.tools
+  const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, { ...working, tools: own })
   const models = await resolveModels(model, agent.id)
   const recalled = await recallSources(config, options, [input, output], request, {
     runtime: site.threads,
@@ -101,18 +104,19 @@ async function resolveSetup(
   })
   const setup: PreparedRun = {
     id: request.runId,
-    agent,
+    agent: { id: agent.id, name: agent.name },
     requestContext: options.requestContext,
     options: call ? mergeOptions({ providerOptions: call }, options) : options,
     models,
     system,
-    tools: withinContext(tools, lostContext(request.lost ?? []), working.tools),
+    tools: withinContext(tools, lostContext(request.lost ?? []), own),
     structured,
     processors: pipeline,
     context: working.context.concat(recalled),
     titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
     transform: options.transform ?? config.transform,
     reservedTags: config.signalTags ?? [],
+    toolPolicy: site.toolPolicy,
     trace: request.trace,
     clock: environment.clock,
     logger: environment.logger,
@@ -171,11 +175,22 @@ export async function resolveToolSet(
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {}))
     if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
-  if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
+  if (options.clientTools) {
+    // Also those of a run that another process began: their schemas were checked where they arrived.
+    markSchemas(options.clientTools)
+    sources.push({ from: "the client's tools", tools: options.clientTools })
+  }
   if (Object.keys(memoryTools).length > 0) sources.push({ from: `the memory of agent '${agent}'`, tools: memoryTools })
   const tools = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
   checkToolNames(options, tools)
   return tools
+}
+
+function markSchemas(tools: ToolsInput): void {
+  for (const tool of Object.values(tools)) {
+    const schema = (tool as { inputSchema?: unknown } | undefined)?.inputSchema
+    if (typeof schema === 'object' && schema !== null) markOutsideSchema(schema)
+  }
 }
 
 /**

@@ -6,10 +6,12 @@ import type { NotificationResult } from '../inbox/settlement.ts'
 import { createdSignal } from '../signals/conversions.ts'
 import { messageInputToSignal, normalizeSignal, type NormalizeContext } from '../signals/normalize.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
+import { stateSignal, type StateInput } from '../signals/state.ts'
 import type { WokenRunOptions } from '../run/options.ts'
+import type { Site } from '../heed/site.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
+import { optional, type Acceptance, type SendReceipt, type StateReceipt } from '../thread/send/receipt.ts'
 import { checkSendOptions, hasRun, persists, type CheckedSend, type SendOptions } from '../thread/send/options.ts'
 import { rejected } from '../thread/send/send.ts'
 import type { Askable } from './askable.ts'
@@ -84,8 +86,37 @@ function checkTarget(field: 'thread' | 'resource', named: string | undefined, ta
   })
 }
 
+/** Sends the state of a lane. Skipped when the lane has this state already. */
+export async function sendState(agent: Askable, state: StateInput, options: SendOptions): Promise<StateReceipt> {
+  const { input, lane } = stateSignal(state, options?.threadId)
+  const checked = checkSend(options)
+  const here = await agent.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
+  const site = here.site()
+  return site.threads.sends.sendState(here, toSignal(site, agent.signalTags, input), checked, { lane, named: hasCallerId(input) })
+}
+
+/** The sends of one agent to threads. */
+export class AgentSends {
+  readonly #unresolved = new UnresolvedSends()
+
+  /** Sends at the site of the request's storage, which may still have to be resolved. */
+  send(agent: Askable, site: Site, mode: 'now' | 'queue', signal: Signal, options: SendOptions, named: boolean): SendReceipt {
+    const checked = checkSend(options)
+    if (!agent.storageDependsOnRequest) return site.threads.sends.send(agent, mode, signal, checked, { named })
+    const here = agent.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
+    if (!(here instanceof Promise) && !this.#unresolved.includes(options))
+      return here.threads().sends.send(here, mode, signal, checked, { named })
+    // It may reject while earlier sends are pending; the receipt reports it.
+    if (here instanceof Promise) here.catch(() => {})
+    return this.#unresolved.receipt(site.threads, mode, signal, options, async (runId) => {
+      const placed = await here
+      return placed.threads().sends.send(placed, mode, signal, checked, { runId, named })
+    })
+  }
+}
+
 /** Sends whose storage is being resolved. The sends of one thread reach it in the order of their calls. */
-export class UnresolvedSends {
+class UnresolvedSends {
   readonly #last = new Map<string, { sent: Promise<unknown>; runId: string }>()
 
   /** Whether a send of this thread is pending: later ones must wait for it. */

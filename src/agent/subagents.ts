@@ -2,16 +2,18 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import type { Site } from '../heed/site.ts'
 import type { Chunk, Usage } from '../message/chunk.ts'
+import { joinTaint, taintOf, withTaint } from '../message/taint.ts'
+import { isProviderError } from '../run/model/provider-error.ts'
 import { createTool, nestingOf, type NestedDecision, type Nesting, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import { childDepth, childThreadId } from '../store/contract/thread-row.ts'
 import type { RunRow, SuspendedCall } from '../store/contract/threads.ts'
-import { RunFollower, storedText } from '../thread/cluster/run-follower.ts'
+import { RunFollower, storedAnswer } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { enqueueTurn } from '../thread/send/turns.ts'
-import { visibleSuspendedCalls } from '../thread/watch/snapshot.ts'
+import { visibleSuspendedCalls } from '../thread/stream/snapshot.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 import { checkInput, inputRows } from './input.ts'
@@ -85,11 +87,13 @@ function tooDeep(agent: Agent, caller: string, maxDepth: number): HeedError {
 
 /** A run without a thread cannot be resumed, so a suspended call is an error. */
 async function runWithoutThread(agent: Agent, prompt: string, context: ToolContext, nesting: Nesting | undefined): Promise<string> {
-  const { abortSignal, requestContext } = context
-  const stream = await agent.stream(prompt, { abortSignal, requestContext })
+  const { abortSignal, requestContext, taintedBy } = context
+  const asked = taintedBy.length === 0 ? prompt : { role: 'user' as const, content: prompt, metadata: { taintedBy: [...taintedBy] } }
+  const stream = await agent.stream(asked, { abortSignal, requestContext })
   for await (const chunk of stream.fullStream) context.report(chunk)
-  const { text, tripwire, suspended, usage } = await stream.result
+  const { text, tripwire, suspended, usage, messages } = await stream.result
   nesting?.addUsage(usage)
+  nesting?.addTaint(messages.map((message) => taintOf(message.content)).reduce(joinTaint, []))
   if (tripwire) throw new HeedError('tripwire', `${agent.name} refused: ${tripwire.reason}`)
   if (suspended.length > 0)
     throw new HeedError(
@@ -112,7 +116,7 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
   const scope = { threadId: childThreadId(call.threadId, call.toolCallId), resourceId }
   // With the step: some providers restart the numbers of their calls in every step.
   const id = `${call.runId}/${nesting.step}/${call.toolCallId}`
-  const rows = inputRows(agent, prompt)
+  const rows = inputRows(agent, prompt).map((row) => ({ ...row, content: withTaint(row.content, call.taintedBy) }))
   checkInput(rows, true)
   await runtime.open()
   const stop = new AbortController()
@@ -138,7 +142,9 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
     runtime.waiters.takeRetainedOptions(id)
     if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw childRunError(agent.name, run)
-    return await storedText(runtime.store, scope, id)
+    const { text, taintedBy } = await storedAnswer(runtime.store, scope, id)
+    nesting.addTaint(taintedBy)
+    return text
   } catch (error) {
     if (abortSignal.aborted && !nesting.isHandedOver()) {
       stop.abort(abortSignal.reason)
@@ -196,7 +202,9 @@ function recordSuspension(published: Map<string, PublishedCall>, chunk: Chunk): 
 }
 
 function childRunError(name: string, { status, error }: RunRow): HeedError {
-  const why = typeof error?.message === 'string' ? `: ${error.message}` : '.'
+  // The thread of the child run has the words of its provider.
+  const text = isProviderError(error?.code) ? `the provider of its model failed (${String(error?.code)})` : error?.message
+  const why = typeof text === 'string' ? `: ${text}` : '.'
   if (status === 'rejected') return new HeedError('tripwire', `${name} refused${why}`)
   if (status === 'aborted') return new HeedError('aborted', `${name} was aborted before it answered.`)
   return new HeedError('tool_interrupted', `${name} failed${why}`)

@@ -33,6 +33,33 @@ export function checkNames(of: string, given: unknown, names: readonly string[])
   }
 }
 
+/** True for names at an edit distance of 2 at most, ignoring case: one is probably a misspelling of the other. */
+export function isSimilar(name: string, other: string): boolean {
+  return editDistance(name.toLowerCase(), other.toLowerCase()) <= 2
+}
+
+/** The most similar of the names; undefined where none is similar. */
+export function nearestName<Name extends string>(given: string, names: readonly Name[]): Name | undefined {
+  const similar = names.filter((name) => isSimilar(given, name))
+  const distance = (name: string) => editDistance(given.toLowerCase(), name.toLowerCase())
+  return similar.toSorted((one, other) => distance(one) - distance(other))[0]
+}
+
+/** The number of characters that differ; Infinity where more than two do by the lengths alone. */
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return Infinity
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
 /** A value in an error message. */
 export function describeValue(value: unknown): string {
   if (value === null) return 'null'

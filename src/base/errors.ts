@@ -5,6 +5,8 @@ export type HeedErrorCode =
   | 'invalid_agent'
   | 'invalid_tool'
   | 'invalid_schema'
+  /** A policy does not parse, or not match the schema of policies. */
+  | 'invalid_policy'
   | 'invalid_signal'
   | 'invalid_message'
   | 'invalid_request_context'
@@ -12,6 +14,8 @@ export type HeedErrorCode =
   | 'unsupported_option'
   | 'unknown_agent'
   | 'too_many_storages'
+  /** A resource has as many open watches as it may have. */
+  | 'too_many_watches'
   | 'duplicate_tool'
   /** The program runs on a Node that is too old. */
   | 'unsupported_runtime'
@@ -64,6 +68,9 @@ export type HeedErrorCode =
   | 'working_memory_too_large'
   | 'working_memory_version_gone'
   | 'read_only'
+  // Policies
+  /** Another version of the policies is stored than the one that was to be replaced. */
+  | 'policy_conflict'
   // Over HTTP
   | 'unauthorized'
   | 'forbidden'
@@ -151,4 +158,14 @@ export function describe(error: unknown): string {
     // A cyclic value has no JSON, and a message may be a getter that throws.
     return `${typeof error} that can't be read`
   }
+}
+
+/** Why an optional package could not be imported: `missing` says what needs it and how to install it. Other causes are what they are. */
+export function packageError(name: string, missing: string, cause: unknown): HeedError {
+  const { code, message } = Object(cause) as { code?: unknown; message?: unknown }
+  const options = { cause, details: { package: name } }
+  // Vite replaces an optional package that it does not find by a module that throws the last one.
+  const isMissing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND' || String(message).startsWith('Could not resolve ')
+  if (isMissing) return new HeedError('provider_not_installed', missing, options)
+  return new HeedError('provider_error', `The package ${name} is installed and could not be loaded: ${describe(cause)}`, options)
 }

@@ -21,6 +21,26 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
 }
 
+/** How deep JSON of others may be nested. Deeper nesting is an attempt to exhaust the stack, not a message. */
+export const maxDepth = 100
+
+/** True for JSON that is nested deeper than `maxDepth`. Reads the text once, and does not parse it. */
+export function isDeep(text: string): boolean {
+  let depth = 0
+  let inString = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (inString) {
+      if (code === 92) index++
+      else if (code === 34) inString = false
+    } else if (code === 34) inString = true
+    else if (code === 91 || code === 123) {
+      if (++depth > maxDepth) return true
+    } else if (code === 93 || code === 125) depth--
+  }
+  return false
+}
+
 /** JSON with sorted keys: equal for equal values. */
 export function orderedJSON(value: unknown): string {
   return JSON.stringify(value, sortKeys)

@@ -1,4 +1,6 @@
+import { isatty } from 'node:tty'
 import { checkNames, refused } from './arguments.ts'
+import { ProgressBar, type Progress } from './progress-bar.ts'
 import { redact, redactText } from './redact.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -12,6 +14,11 @@ export interface Logger {
   info(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
   error(message: string, fields?: LogFields): void
+  /**
+   * Shows how far long work is, such as indexing, several times a second; without `progress` the work has ended or pauses. A logger without
+   * this method gets lines instead.
+   */
+  progress?(work: string, progress?: Progress): void
 }
 
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
@@ -23,29 +30,44 @@ export interface ConsoleLoggerOptions {
   json?: boolean
   /** Writes a line. Defaults to standard error. */
   write?: (line: string) => void
+  /** Draws a bar for long work in place of lines. Defaults to whether lines for people are written to a terminal. */
+  progress?: boolean
 }
 
 /** A logger that writes lines to standard error. */
 export function createConsoleLogger(options: ConsoleLoggerOptions = {}): Logger {
-  checkNames('createConsoleLogger()', options, ['level', 'json', 'write'])
+  checkNames('createConsoleLogger()', options, ['level', 'json', 'write', 'progress'])
   const { level = 'warn', json = false, write = (line) => void process.stderr.write(line) } = options
+  const { progress = !json && level !== 'silent' && options.write === undefined && isTerminal() } = options
   if (level !== 'silent' && !logLevels.includes(level)) throw refused('level', `one of ${logLevels.join(', ')}, silent`)
   if (typeof json !== 'boolean') throw refused('json', 'true or false')
   if (typeof write !== 'function') throw refused('write', 'a function')
+  if (typeof progress !== 'boolean') throw refused('progress', 'true or false')
+  if (progress && json) throw refused('progress', 'left out where lines are JSON: a bar is none')
   const from = level === 'silent' ? logLevels.length : logLevels.indexOf(level)
   const line = json ? jsonLine : readableLine
-  return markRedacting(loggerOf((at) => {
-    return logLevels.indexOf(at) < from ? undefined : redactingLog((message, fields) => write(`${line(at, message, fields)}\n`))
-  }))
+  const bar = progress ? new ProgressBar((text) => ignoringErrors(() => write(text))) : undefined
+  const log = (at: LogLevel) => redactingLog((message, fields) => {
+    bar?.clear()
+    return write(`${line(at, message, fields)}\n`)
+  })
+  const logger = loggerOf((at) => (logLevels.indexOf(at) < from ? undefined : log(at)))
+  return markRedacting(bar ? { ...logger, progress: redactingProgress((work, at) => (at ? bar.show(work, at) : bar.clear())) } : logger)
+}
+
+function isTerminal(): boolean {
+  return isatty(2) && process.env.TERM !== 'dumb'
 }
 
 /** The logger with secrets removed from its input. Its errors, also later ones, are ignored: no call fails because a log failed. */
 export function redacting(logger: Logger): Logger {
   if (redactingLoggers.has(logger)) return logger
-  return markRedacting(loggerOf((level) => redactingLog((message, fields) => logger[level](message, fields))))
+  const redacted = loggerOf((level) => redactingLog((message, fields) => logger[level](message, fields)))
+  return markRedacting(logger.progress ? { ...redacted, progress: redactingProgress((work, at) => logger.progress?.(work, at)) } : redacted)
 }
 
 type Log = Logger[LogLevel]
+type ShowProgress = NonNullable<Logger['progress']>
 
 function loggerOf(log: (level: LogLevel) => Log | undefined): Logger {
   const nothing = () => {}
@@ -61,13 +83,19 @@ function markRedacting(logger: Logger): Logger {
 }
 
 function redactingLog(log: Log): Log {
-  return (message, fields) => {
-    try {
-      const done: unknown = log(redactText(message), fields && (redact(fields) as LogFields))
-      if (isThenable(done)) done.then(undefined, () => {})
-    } catch {
-      // A failed log can't be logged.
-    }
+  return (message, fields) => ignoringErrors(() => log(redactText(message), fields && (redact(fields) as LogFields)))
+}
+
+function redactingProgress(show: ShowProgress): ShowProgress {
+  return (work, progress) => ignoringErrors(() => show(redactText(work), progress))
+}
+
+function ignoringErrors(log: () => unknown): void {
+  try {
+    const done = log()
+    if (isThenable(done)) done.then(undefined, () => {})
+  } catch {
+    // A failed log can't be logged.
   }
 }
 
@@ -84,7 +112,7 @@ function jsonLine(level: LogLevel, message: string, fields: LogFields | undefine
   return JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })
 }
 
-/** Writes warnings and errors to standard error. */
+/** Writes warnings and errors to standard error, and draws bars there if it is a terminal. */
 export const consoleLogger: Logger = createConsoleLogger()
 
 export const silentLogger: Logger = markRedacting(loggerOf(() => undefined))

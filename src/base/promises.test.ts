@@ -17,7 +17,7 @@ describe('untilAborted', () => {
     await expect(waiting).rejects.toThrow('enough')
   })
 
-  it('hands on what comes too late, and forgets late errors', async () => {
+  it('passes a late value on, and ignores a late error', async () => {
     const stop = new AbortController()
     const late: number[] = []
     const work = Promise.withResolvers<number>()

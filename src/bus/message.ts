@@ -1,4 +1,4 @@
-import type { Chunk } from '../message/chunk.ts'
+import type { Chunk, DataChunk } from '../message/chunk.ts'
 
 /** JSON. A message that announces a change names the thread or resource; the receiver reads the change from the store. */
 export type BusMessage =
@@ -18,6 +18,8 @@ export type BusMessage =
   | { kind: 'deleted'; threadIds: string[] }
   /** The same for all threads: the database was restored from a backup. */
   | { kind: 'restored' }
+  /** A chunk beside the stream of a thread, for its subscribers. */
+  | { kind: 'beside'; threadId: string; resourceId: string; chunk: DataChunk }
   /** To the runner: this signal interrupts the present step. */
   | { kind: 'interrupt'; threadId: string; signalId: string }
   /** To the runner, which answers with `aborted` under the same `ask`. `clearUpTo`: the `ord` of the last signal that was pending. */

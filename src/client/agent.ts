@@ -1,4 +1,5 @@
 import type { CallDecided, SuspendedRun } from '../agent/approvals.ts'
+import type { AgentWatchQuery, ExplainedWatch, WatchDetails, WatchInput, WatchRecord, WatchToExplain } from '../agent/watches.ts'
 import { checkNames } from '../base/arguments.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
@@ -13,7 +14,7 @@ import type { Lane, LaneHistory } from '../thread/control/lanes.ts'
 import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/options.ts'
-import { readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
+import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
 import { checkRunOptions, checkSend, decisionFields, scopeFields } from './fields.ts'
 import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
@@ -88,6 +89,12 @@ export interface ParkedRun extends Required<ThreadScope> {
   error?: Record<string, unknown>
 }
 
+/** `resourceId` is optional if the principal has one resource only. */
+export interface WatchName {
+  id: string
+  resourceId?: string
+}
+
 /** An agent of the server. Each send has an idempotency key, so that a send whose response was lost is repeated as the same signal. */
 export class AgentClient {
   readonly id: string
@@ -111,6 +118,34 @@ export class AgentClient {
 
   getTool(toolId: string): Promise<ToolDetails> {
     return this.#connection.json(`${this.#path}/tools/${encodeURIComponent(toolId)}`)
+  }
+
+  // Watches
+
+  /** Waits for a message of a channel. Each match and the end of the watch are sent to the thread. */
+  async awaitSignal(wait: ThreadScope & { id?: string; watch: WatchInput }): Promise<OverWire<WatchRecord>> {
+    checkNames('awaitSignal()', wait, [...scopeFields, 'id', 'watch'])
+    // A watch is registered once under its id, so that a request whose response was lost is repeated with the same one.
+    return this.#connection.json(`${this.#path}/watches`, { body: { ...wait, id: wait.id ?? randomKey() }, repeatable: true })
+  }
+
+  /** By id. */
+  async listWatches(query: AgentWatchQuery = {}): Promise<{ watches: Array<OverWire<WatchRecord>>; more: boolean }> {
+    checkNames('listWatches()', query, [...scopeFields, 'state', 'limit', 'after'])
+    return this.#connection.json(`${this.#path}/watches`, { query: { ...query } })
+  }
+
+  /** With the messages that were considered. */
+  async getWatch(watch: WatchName): Promise<OverWire<WatchDetails>> {
+    checkNames('getWatch()', watch, ['id', 'resourceId'])
+    return this.#connection.json(`${this.#path}/watches/${encodeURIComponent(watch.id)}`, { query: { resourceId: watch.resourceId } })
+  }
+
+  /** Ends it. An ended one is returned as it is. */
+  async cancelWatch(watch: WatchName): Promise<OverWire<WatchRecord>> {
+    checkNames('cancelWatch()', watch, ['id', 'resourceId'])
+    const query = { resourceId: watch.resourceId }
+    return this.#connection.json(`${this.#path}/watches/${encodeURIComponent(watch.id)}`, { method: 'DELETE', query })
   }
 
   /** Its memory: threads, messages, working memory. */
@@ -177,6 +212,19 @@ export class AgentClient {
   watchThread(params: SubscribeParams): ThreadSubscription {
     checkNames('watchThread()', params, subscribeFields)
     return new ThreadSubscription(this.#connection, `${this.#path}/threads`, params)
+  }
+
+  /**
+   * A ticket that opens the stream of a thread within a minute, and the URL to open: for `EventSource`, which sends no headers. Ask for a
+   * new one before you connect again.
+   */
+  async streamTicket(scope: ThreadScope): Promise<{ ticket: string; expiresAt: string; url: string }> {
+    checkNames('streamTicket()', scope, scopeFields)
+    const { threadId, resourceId } = scope
+    const path = `${this.#path}/threads/${encodeURIComponent(threadId)}`
+    const body = resourceId === undefined ? {} : { resourceId }
+    const issued = await this.#connection.json<{ ticket: string; expiresAt: string }>(`${path}/ticket`, { body })
+    return { ...issued, url: this.#connection.url(`${path}/subscribe`, { ticket: issued.ticket }) }
   }
 
   async abortThread(options: ThreadScope & { expectedRunId?: string; clearPendingSignals?: boolean }): Promise<boolean> {
@@ -345,9 +393,17 @@ export class AgentClient {
     return (await this.#connection.json<{ signalIds: string[] }>(this.#threadPath(threadId, 'queue/reorder'), { body })).signalIds
   }
 
-  async explain(signal: ThreadScope & { signalId: string }): Promise<OverWire<ExplainedSignal>> {
-    checkNames('explain()', signal, [...scopeFields, 'signalId'])
-    const { threadId, resourceId, signalId } = signal
+  /** What happened to a signal; or which messages a watch considered, and why each matched or not. */
+  async explain(signal: ThreadScope & { signalId: string }): Promise<OverWire<ExplainedSignal>>
+  async explain(watch: Omit<WatchToExplain, 'threadId'>): Promise<OverWire<ExplainedWatch>>
+  async explain(asked: (ThreadScope & { signalId: string }) | Omit<WatchToExplain, 'threadId'>): Promise<unknown> {
+    if (typeof asked === 'object' && asked !== null && 'watchId' in asked) {
+      checkNames('explain()', asked, ['watchId', 'resourceId', 'limit', 'after'])
+      const { watchId, ...query } = asked
+      return this.#connection.json(`${this.#path}/watches/${encodeURIComponent(watchId)}/explanation`, { query })
+    }
+    checkNames('explain()', asked, [...scopeFields, 'signalId'])
+    const { threadId, resourceId, signalId } = asked
     return this.#connection.json(this.#threadPath(threadId, `signals/${encodeURIComponent(signalId)}`), { query: { resourceId } })
   }
 

@@ -65,6 +65,11 @@ export class Connection {
     return this.#options.signal
   }
 
+  /** The address of a path of the server. */
+  url(path: string, query?: Record<string, unknown>): string {
+    return this.#base + path + encodeQuery(query)
+  }
+
   async json<T>(path: string, options: RequestOptions = {}): Promise<T> {
     const text = await this.text(path, options)
     try {
@@ -152,7 +157,7 @@ export class Connection {
   #prepare(path: string, options: RequestOptions): PreparedRequest {
     const { body, headers } = options
     const { baseUrl, fetch: customFetch } = this.#options
-    const url = this.#base + path + encodeQuery(options.query)
+    const url = this.url(path, options.query)
     const { location } = globalThis as { location?: { href: string } }
     if (!customFetch && !URL.canParse(url, location?.href)) {
       const message = `baseUrl '${baseUrl}' is not a URL. Write it as http://localhost:4111.`

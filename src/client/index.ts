@@ -1,6 +1,7 @@
 import { checkNames, checkText, refused } from '../base/arguments.ts'
+import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/replies.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
-import { Connection, type ClientOptions } from './connection.ts'
+import { Connection, type ClientOptions, type OverWire } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 
 /** A client of a Heed server, for any platform with `fetch`: Node, browsers, workers. */
@@ -34,6 +35,19 @@ export class HeedClient {
     return this.#connection.json('/agents')
   }
 
+  /** The replies of channels in mode `message`, in the order of their messages. */
+  async listReplies(query: Partial<ReplyQuery> = {}): Promise<{ replies: Array<OverWire<ReplyRecord>>; more: boolean }> {
+    checkNames('listReplies()', query, ['resourceId', 'channelId', 'threadId', 'state', 'limit', 'after'])
+    return this.#connection.json('/replies', { query: { ...query } })
+  }
+
+  /** Sends a dead reply again. Another is returned as it is. */
+  async retryReply(reply: ReplyScope): Promise<OverWire<ReplyRecord>> {
+    checkNames('retryReply()', reply, ['id', 'resourceId'])
+    const query = { resourceId: reply.resourceId }
+    return this.#connection.json(`/replies/${encodeURIComponent(reply.id)}/retry`, { method: 'POST', query, repeatable: true })
+  }
+
   /** Resolves if the server is alive. */
   health(): Promise<{ status: 'ok' }> {
     return this.#connection.json('/health')
@@ -49,10 +63,10 @@ export class HeedClient {
     return this.#connection.text('/metrics')
   }
 
-  /** Does the work that is due. For operators of servers that do not keep running. */
+  /** Does the work that is due. For operators of servers that do not keep running. Older servers count no `watches`. */
   async tick(
     options: { limit?: number; timeoutMs?: number } = {},
-  ): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+  ): Promise<{ threads: number; notifications: number; schedules: number; watches?: number; pruned: number }> {
     checkNames('tick()', options, ['limit', 'timeoutMs'])
     return this.#connection.json('/tick', { body: options })
   }
@@ -74,11 +88,12 @@ function checkClientOptions(options: ClientOptions): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused('signal', 'an AbortSignal')
 }
 
-export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ToolDetails } from './agent.ts'
+export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ToolDetails, WatchName } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
 export type { OverWire, ThreadScope } from './connection.ts'
+export type { WatchEvent } from '../message/chunk.ts'
 export { HeedError, isHeedError } from '../base/errors.ts'

@@ -2,7 +2,7 @@ import { checkNames } from '../base/arguments.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
+import type { MarkedStatus, NotificationRecord, NotificationStatus, RequestedNotifications } from '../store/contract/notifications.ts'
 import { randomKey, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
 import { checkStreamOptions, scopeFields } from './fields.ts'
 
@@ -18,17 +18,7 @@ export interface NotificationAnswer {
   duplicate?: true
 }
 
-export interface NotificationFilter extends ThreadScope {
-  status?: NotificationStatus[]
-  priority?: NotificationPriority[]
-  source?: string
-  kind?: string
-  /** Searches summaries, sources and kinds. */
-  search?: string
-  limit?: number
-  /** The id of the last record of the previous page. */
-  after?: string
-}
+export interface NotificationFilter extends ThreadScope, RequestedNotifications {}
 
 /** The inbox of an agent. */
 export class NotificationsClient {

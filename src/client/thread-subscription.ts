@@ -13,9 +13,11 @@ export interface SubscribeParams {
   snapshot?: boolean
   /** Also receive the numbers of pending and unread notifications, as `data-inbox`, from servers that send them. */
   inbox?: boolean
+  /** Also receive what happens to the watches of the thread, as `data-watch` (`WatchEvent`), from servers that send it. */
+  watches?: boolean
 }
 
-export const subscribeFields = ['threadId', 'resourceId', 'after', 'snapshot', 'inbox']
+export const subscribeFields = ['threadId', 'resourceId', 'after', 'snapshot', 'inbox', 'watches']
 
 export interface Reconnect {
   /** How many attempts in a row may fail. Defaults to no limit. */
@@ -136,8 +138,8 @@ export class ThreadSubscription {
   }
 
   #subscribe(): Promise<Response> {
-    const { threadId, resourceId, snapshot, inbox } = this.#params
-    const body = { threadId, resourceId, inbox, ...(this.#cursor === undefined ? { snapshot } : { after: this.#cursor }) }
+    const { threadId, resourceId, snapshot, inbox, watches } = this.#params
+    const body = { threadId, resourceId, inbox, watches, ...(this.#cursor === undefined ? { snapshot } : { after: this.#cursor }) }
     return this.#connection.events(`${this.#path}/subscribe`, { body, signal: this.#closed.signal })
   }
 

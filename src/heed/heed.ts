@@ -4,13 +4,17 @@ import type { Bus } from '../bus/contract.ts'
 import { systemClock, withTimeout, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
 import { cronOf } from '../schedule/timing.ts'
+import type { Channel } from '../channel/channel.ts'
 import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
 import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
+import type { CedarPolicies } from '../policy/policies.ts'
 import type { Storage } from '../store/contract/storage.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Sites, type Site } from './site.ts'
+import { Channels } from './channels.ts'
+import { checkPolicies, receivePolicyOf, toolPolicyOf, type Policies } from './receive-policy.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
@@ -21,6 +25,13 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
   bus?: Bus
   notifications?: NotificationsConfig
+  /** Channels whose messages agents wait for. */
+  channels?: readonly Channel[]
+  /**
+   * Decides which messages agents receive, which tools they run by themselves, and what requests to the server may do: `CedarPolicies` of
+   * `heed/policy`. The tenant is the resource whose message, run or thread it is.
+   */
+  policies?: Pick<CedarPolicies, 'authorize'>
   /** Sources of notifications: webhooks, GitHub, or your own. */
   sources?: readonly SignalProvider[]
   /** Receives reports of background work, without secrets. Defaults to warnings and errors on standard error. */
@@ -31,7 +42,7 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
 }
 
 export interface TickOptions {
-  /** How many threads, schedules and notifications are handled at most, each. Defaults to 100. */
+  /** How many threads, schedules, notifications and watches are handled at most, each. Defaults to 100. */
   limit?: number
   /** How long to wait for the runs that it started or continued. By default, until they are over. */
   timeoutMs?: number
@@ -43,10 +54,12 @@ export interface TickResult {
   threads: number
   notifications: number
   schedules: number
+  /** Messages annotated, judged and answered, and results sent. */
+  watches: number
   pruned: number
 }
 
-const known = ['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock']
+const known = ['agents', 'storage', 'bus', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock']
 
 /** The agents of a program and the storage of their threads. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -55,9 +68,13 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** @internal */
   readonly tracing: TracingOptions | false | undefined
   /** @internal */
+  readonly policies: Policies | undefined
+  /** @internal */
   readonly sites: Sites
   /** @internal */
   readonly sources: Sources
+  /** The channels, and the replies of those in mode `message`. */
+  readonly channels: Channels
   readonly #agents: Agents
   /** Agents that named this Heed themselves, by their ids. */
   readonly #joined = new Map<string, Agent>()
@@ -72,6 +89,9 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
+    const { policies } = config
+    if (policies !== undefined) checkPolicies(policies)
+    this.policies = policies
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)
       throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
@@ -83,6 +103,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
       ...(config.bus ? { bus: config.bus } : {}),
+      ...(policies && { receivePolicy: receivePolicyOf(policies, this.logger), toolPolicy: toolPolicyOf(policies, this.logger) }),
     })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
@@ -96,6 +117,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       seen.set(agent.id, key)
     }
     this.sources = new Sources(this, config.sources ?? [])
+    this.channels = new Channels(this, config.channels ?? [])
   }
 
   /** The agent under this key of `agents`; one that was created with `new Agent({ heed })` has its id as key. */
@@ -158,7 +180,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const sites = await this.#registerAgents(options.requestContexts)
     await this.begin()
     await Promise.all(sites.map(({ threads }) => threads.sweep()))
-    await Promise.all(sites.flatMap(({ inbox, schedules }) => [inbox.sweep(), schedules.sweep()]))
+    await Promise.all(sites.flatMap(({ inbox, schedules, watches }) => [inbox.sweep(), schedules.sweep(), watches.sweep()]))
   }
 
   /**
@@ -198,7 +220,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /**
    * Does what is due now and returns how much that was, for processes that don't stay: when it resolves, the runs that it started or
-   * continued have ended, are suspended, or go on after `timeoutMs`. `limit` applies to threads, schedules and notifications each.
+   * continued have ended, are suspended, or go on after `timeoutMs`. `limit` applies to threads, schedules, notifications and watches each.
    */
   async tick(options: TickOptions = {}): Promise<TickResult> {
     checkNames('tick()', options, ['limit', 'timeoutMs', 'requestContexts'])
@@ -210,15 +232,19 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const threads = await Promise.all(sites.map((site) => site.threads.sweep(limit)))
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
     const notifications = await Promise.all(sites.map((site) => site.inbox.sweep(limit)))
-    await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox }, index) => {
+    const watches = await Promise.all(sites.map((site) => site.watches.settle(limit)))
+    await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox, watches: waiting }, index) => {
       await inbox.whenDecided()
       await runtime.whenIdle(before[index] ?? new Set(), async (threadId) => {
         notifications.push(await inbox.deliverToIdle(threadId))
       })
+      watches.push(await waiting.settleReplies(limit))
       await runtime.titles.whenIdle()
     })))
     const pruned = await Promise.all(sites.map((site) => site.pruner.sweep(limit)))
-    return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
+    return {
+      threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), watches: sum(watches), pruned: sum(pruned),
+    }
   }
 
   /** The sites of all agents, with the agents registered there: a sweep continues threads of registered agents only. */

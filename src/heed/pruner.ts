@@ -1,6 +1,6 @@
-import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
+import { threadDependentsOf, watchStoreOf, type Storage } from '../store/contract/storage.ts'
 import type { ThreadDependents } from '../store/contract/thread-row.ts'
-import { findRetention, prunePolicy } from '../store/retention.ts'
+import { findRetention, prunePolicy, pruneSomeWatches, type Retention } from '../store/retention.ts'
 import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
@@ -18,6 +18,8 @@ export class Pruner implements BackgroundService {
   readonly #storage: () => Promise<Storage>
   #dependents: Promise<ThreadDependents[]> | undefined
   #working: Promise<unknown> | undefined
+  /** When watches are pruned again: they have no position in the store, and little is read where nothing has expired. */
+  #watchesDueAt = 0
 
   constructor(runtime: ThreadRuntime, storage: () => Promise<Storage>) {
     this.#runtime = runtime
@@ -48,6 +50,21 @@ export class Pruner implements BackgroundService {
       removed += pruned.threadIds.length + pruned.messages.length + pruned.records
       if (pruned.threadIds.length > 0)
         for (const dependents of await this.#dependentsOf(storage)) await dependents.forgetThreads(pruned.threadIds)
+    }
+    return removed + (await this.#pruneWatches(storage, retention, limit - removed))
+  }
+
+  async #pruneWatches(storage: Storage, retention: Retention, limit: number): Promise<number> {
+    const { clock } = this.#runtime
+    if (retention.watches === undefined || clock.now() < this.#watchesDueAt) return 0
+    const watches = await watchStoreOf(storage)
+    let removed = 0
+    for (let pages = 0; watches && pages < pagesAtOnce && removed < limit && !this.#runtime.closing; pages++) {
+      const some = await pruneSomeWatches(watches, retention, clock.now())
+      removed += some
+      // The pass is complete; else the next sweep continues it.
+      if (some === 0) this.#watchesDueAt = clock.now() + everyMs
+      if (some === 0) break
     }
     return removed
   }

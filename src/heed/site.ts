@@ -4,12 +4,14 @@ import type { Logger } from '../base/logger.ts'
 import type { Bus } from '../bus/contract.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
+import type { ToolPolicy } from '../run/loop/run-contract.ts'
 import { Schedules } from '../schedule/schedules.ts'
-import { notificationStoreOf, scheduleStoreOf, storageKey, threadStoreOf, type Storage } from '../store/contract/storage.ts'
+import { notificationStoreOf, scheduleStoreOf, storageKey, threadStoreOf, watchStoreOf, type Storage } from '../store/contract/storage.ts'
 import { defaultStorageKey, defaultStorage } from '../store/default.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { TracingOptions } from '../tracing/options.ts'
+import { Watches, type ReceivePolicy } from '../watch/watches.ts'
 import { EphemeralRuns } from './ephemeral-runs.ts'
 import { Pruner } from './pruner.ts'
 
@@ -19,6 +21,8 @@ export interface SiteOptions {
   tracing?: TracingOptions | false | undefined
   bus?: Bus
   inbox?: InboxSettings
+  receivePolicy?: ReceivePolicy | undefined
+  toolPolicy?: ToolPolicy | undefined
   /** Called when a storage is first used. */
   onOpen?: (() => void) | undefined
 }
@@ -31,8 +35,11 @@ export class Site implements RunEnvironment {
   readonly newId: () => string
   readonly inbox: Inbox
   readonly schedules: Schedules
+  readonly watches: Watches
   readonly pruner: Pruner
   readonly ephemeralRuns = new EphemeralRuns()
+  /** Absent where no policies are configured. */
+  readonly toolPolicy: ToolPolicy | undefined
   readonly #given: Storage | undefined
   readonly #logDefault: Logger['info']
   #default: Promise<Storage> | undefined
@@ -41,6 +48,7 @@ export class Site implements RunEnvironment {
   constructor(key: unknown, storage: Storage | undefined, options: SiteOptions) {
     const { clock, logger, tracing, bus, onOpen, inbox: settings = inboxSettings() } = options
     this.key = key
+    this.toolPolicy = options.toolPolicy
     this.#given = storage
     this.threads = new ThreadRuntime({
       store: async () => threadStoreOf(await this.storage()),
@@ -56,8 +64,11 @@ export class Site implements RunEnvironment {
     const ephemeral = storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true
     this.inbox = new Inbox(this.threads, { store: async () => notificationStoreOf(await this.storage()), settings, ephemeral })
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
+    this.watches = new Watches(this.threads, {
+      store: async () => watchStoreOf(await this.storage()), settings, ephemeral, policy: options.receivePolicy,
+    })
     this.pruner = new Pruner(this.threads, () => this.storage())
-    for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.pruner]) this.threads.addService(service)
+    for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.pruner]) this.threads.addService(service)
     if (onOpen) this.threads.addService({ onOpen, close: async () => {} })
   }
 

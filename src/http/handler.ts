@@ -6,10 +6,14 @@ import type { Heed } from '../heed/heed.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
-import type { Authenticate, Principal } from './auth/principal.ts'
+import { PolicyGuard } from './auth/policy-guard.ts'
+import { isOperator, type Authenticate, type Principal } from './auth/principal.ts'
+import { StreamTickets } from './auth/stream-tickets.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
+import { checkScope, scopeOfRequest } from './auth/scopes.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
+import { ErrorTexts } from './request/error-texts.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
@@ -32,6 +36,8 @@ export interface HandlerOptions {
   requestContext?: ContextOf
   /** Limits the requests of each principal. Unlimited by default. */
   rateLimit?: RateLimitOptions
+  /** Limits that hold by default. */
+  limits?: ServerLimits
   /** The largest body. Defaults to 4 MB. */
   maxBodyBytes?: number
   /** A comment is sent to subscribers after this time without a chunk. Defaults to 25 s. */
@@ -40,6 +46,25 @@ export interface HandlerOptions {
   stallMs?: number
   /** How long the subscription of a disconnected client is kept, so that it can continue at its cursor. Defaults to 30 s. */
   lingerMs?: number
+  /**
+   * Signs the tickets of streams; several during a rotation, the first of which signs. Needed where several processes answer for one
+   * address. Defaults to a random secret of this server.
+   */
+  ticketSecret?: string | readonly string[]
+}
+
+export interface ServerLimits {
+  /**
+   * The failed logins of one network address, after which its requests are answered with 429, whatever their credentials. Defaults to 60 a
+   * minute; false: unlimited. Behind a proxy all callers have its address.
+   */
+  failedLogins?: RateLimitOptions | false
+  /** The open event streams of one principal that is no operator. Defaults to 500. */
+  streamsPerPrincipal?: number
+  /** The open event streams of all principals. Defaults to 10,000. */
+  streams?: number
+  /** The shortest interval of the schedules that a principal which is no operator creates, in milliseconds. Defaults to a minute. */
+  scheduleMs?: number
 }
 
 /** The server as a function from `Request` to `Response`, for any framework. */
@@ -75,7 +100,7 @@ interface Target {
 }
 
 export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
-  'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs',
+  'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'limits', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs', 'ticketSecret',
 ]
 
 function checkOptions(options: HandlerOptions): void {
@@ -88,9 +113,18 @@ function checkOptions(options: HandlerOptions): void {
     throw refused('prefix', "a path that begins with '/' and does not end with it")
   }
   if (requestContext !== undefined && typeof requestContext !== 'function') throw refused('requestContext', 'a function')
+  const { limits = {} } = options
+  checkNames('limits', limits, ['failedLogins', 'streamsPerPrincipal', 'streams', 'scheduleMs'])
+  for (const name of ['streamsPerPrincipal', 'streams', 'scheduleMs'] as const)
+    if (limits[name] !== undefined) checkWhole(`limits.${name}`, limits[name], 1)
   for (const [name, least] of [['maxBodyBytes', 1], ['heartbeatMs', 1], ['stallMs', 1], ['lingerMs', 0]] as const) {
     if (options[name] !== undefined) checkWhole(name, options[name], least)
   }
+}
+
+function checkRights(route: Route, { principal, body, agentInPath }: RequestCall): void {
+  const scope = scopeOfRequest(route, body)
+  if (scope !== undefined) checkScope(principal, scope, agentInPath?.remote?.approvals === 'sender')
 }
 
 /** Answers requests of any origin: of Node's server, or of the platform. */
@@ -101,24 +135,36 @@ export class RequestHandler {
   readonly #metrics: Metrics
   readonly #authenticator: Authenticator
   readonly #limit: RateLimit | undefined
+  /** Failed logins, by network address. */
+  readonly #failedLogins: RateLimit | undefined
   readonly #cors: Cors
+  readonly #guard: PolicyGuard | undefined
   readonly #table = new RouteTable<Target>()
   readonly #context: ServerContext
+  readonly #errorTexts: ErrorTexts
+  readonly #tickets: StreamTickets
 
   constructor(heed: Heed, options: HandlerOptions) {
     checkOptions(options)
     const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, lingerMs = 30_000 } = options
     const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = options
     this.#heed = heed
-    this.#events = new EventStreams({ clock: heed.clock, logger: heed.logger, heartbeatMs, stallMs })
+    const { failedLogins = { requests: 60 }, streams = 10_000, streamsPerPrincipal = 500, scheduleMs = 60_000 } = options.limits ?? {}
+    const limits = { all: streams, perPrincipal: streamsPerPrincipal }
+    this.#events = new EventStreams({ clock: heed.clock, logger: heed.logger, heartbeatMs, stallMs, limits })
     this.#gracePeriod = new GracePeriod(heed.clock, lingerMs)
     this.#metrics = new Metrics(this.#events)
     this.#authenticator = new Authenticator(options.auth, heed)
     this.#limit = options.rateLimit ? new RateLimit(options.rateLimit, heed.clock) : undefined
+    this.#failedLogins = failedLogins ? new RateLimit(failedLogins, heed.clock, 'limits.failedLogins') : undefined
     this.#cors = new Cors(options.cors)
+    this.#guard = heed.policies && new PolicyGuard(heed.policies, heed.logger)
     const { requestContext } = options
+    this.#errorTexts = new ErrorTexts(heed.logger)
+    this.#tickets = new StreamTickets(options.ticketSecret, heed.clock)
     this.#context = {
-      heed, events: this.#events, gracePeriod: this.#gracePeriod, runCallers: new RunCallers(), requestContext, prefix,
+      heed, errorTexts: this.#errorTexts, tickets: this.#tickets,
+      events: this.#events, gracePeriod: this.#gracePeriod, runCallers: new RunCallers(), requestContext, scheduleMs, prefix,
       respondAs: (principal, request) => this.#respondAs(principal, new FetchHttpRequest(request)),
     }
     const routes = allRoutes({ metrics: this.#metrics, openApi: () => openApi(routes, prefix) })
@@ -167,18 +213,58 @@ export class RequestHandler {
   async #handle(
     { route, reader }: Target, params: Record<string, string>, request: HttpRequest, known?: Principal,
   ): Promise<HttpResponse> {
+    // Until the caller is known, it is none that may read everything. Senders of webhooks get the errors of Heed.
+    let texts = route.anonymous ? undefined : this.#errorTexts
+    let release: (() => void) | undefined
     try {
-      const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticator.authenticate(request))
+      const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticate(request, this.#ticketOf(route, params, request)))
       const principal = isPromise(authenticated) ? await authenticated : authenticated
-      if (!route.unlimited && !known) this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'}` : `as ${principal.id}`)
+      if (isOperator(principal)) texts = undefined
+      // Each route without a principal has a limit of its own: requests to one delay no webhook.
+      if (!route.unlimited && !known)
+        this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
+      if (route.response === 'events') release = this.#events.reserve(principal)
       const call = new RequestCall(this.#context, request, principal, params, await reader.read(request))
+      checkRights(route, call)
       if (!call.hasStorage) await call.resolveStorage()
+      if (this.#guard) call.approvable = await this.#guard.check(route, call)
       const result = await withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
-      return result instanceof Response ? fromFetchResponse(result) : jsonResponse(200, result ?? null, { 'cache-control': 'no-store' })
+      if (result instanceof Response) return fromFetchResponse(result)
+      const response = jsonResponse(200, result ?? null, { 'cache-control': 'no-store' })
+      if (texts && typeof response.body === 'string') response.body = texts.showJSON(response.body)
+      return response
     } catch (error) {
       const threadId = params.threadId ?? new URLSearchParams(request.search).get('threadId') ?? undefined
       const { method, path } = route
-      return errorResponse(route.read ? hideForeignThread(error, threadId) : error, this.#loggerFor(error), { method, path })
+      return errorResponse(route.read ? hideForeignThread(error, threadId) : error, this.#loggerFor(error), { method, path }, texts)
+    } finally {
+      release?.()
+    }
+  }
+
+  /** Finds the principal by the ticket in the query, on the route that accepts tickets. */
+  #ticketOf(
+    { ticket }: Route, { agentId = '', threadId = '' }: Record<string, string>, request: HttpRequest,
+  ): (() => Principal) | undefined {
+    const given = ticket && request.search.includes('ticket=') ? new URLSearchParams(request.search).get('ticket') : null
+    return given === null ? undefined : () => this.#tickets.verify(given, { agentId, threadId })
+  }
+
+  /** Where the address of a caller is not known, its failed logins are not counted: they would count against all. */
+  #authenticate(request: HttpRequest, ticket?: () => Principal): Principal | Promise<Principal> {
+    const { remote } = request
+    const authenticate = ticket ?? (() => this.#authenticator.authenticate(request))
+    if (remote === undefined || !this.#failedLogins) return authenticate()
+    this.#failedLogins.check(remote)
+    const failed = (error: unknown): never => {
+      if (isHeedError(error) && error.code === 'unauthorized' && !error.retryable) this.#failedLogins?.take(remote)
+      throw error
+    }
+    try {
+      const authenticated = authenticate()
+      return isPromise(authenticated) ? authenticated.catch(failed) : authenticated
+    } catch (error) {
+      return failed(error)
     }
   }
 

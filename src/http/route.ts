@@ -3,9 +3,10 @@ import type { ClientOptions } from '../client/index.ts'
 import type { Heed } from '../heed/heed.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { Principal } from './auth/principal.ts'
+import type { StreamTickets } from './auth/stream-tickets.ts'
 import type { RunCallers } from './request/access.ts'
 import type { HttpRequest } from './request/exchange.ts'
-import type { EventStreams, GracePeriod } from './sse/event-stream.ts'
+import type { GracePeriod, PrincipalStreams } from './sse/event-stream.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -36,6 +37,8 @@ export interface Route {
   readonly unlimited?: true
   /** A send: the same `Idempotency-Key` is the same signal. */
   readonly send?: true
+  /** Accepts a ticket in its query instead of other credentials. */
+  readonly ticket?: true
   /** Reads only: a thread of another resource is reported as missing. */
   readonly read?: true
   readonly handle: (call: Call) => unknown
@@ -51,8 +54,13 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   readonly body: Body
   readonly principal: Principal
   readonly idempotencyKey: string | undefined
-  readonly events: EventStreams
+  /** The only request for a decision that this call may approve, by the policies; undefined where no policies are configured. */
+  readonly approvable: string | undefined
+  readonly events: PrincipalStreams
+  /** The shortest interval of the schedules that a principal which is no operator creates. */
+  readonly scheduleMs: number
   readonly gracePeriod: GracePeriod
+  readonly tickets: StreamTickets
   /** Who began the runs without a thread. */
   readonly runCallers: RunCallers
   readonly request: HttpRequest
@@ -146,6 +154,7 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
   return {
     openapi: '3.1.0',
     info: { title: 'Heed', version: '1', description: 'Agent threads that listen.' },
+    servers: [{ url: '/', description: 'The server that this document is from.' }],
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -163,9 +172,9 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
 function operation({ method, path, summary, query, body, response, responseSchema, anonymous, send }: Route): JSONSchema {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
-    name, in: 'query', required: query?.required?.includes(name) ?? false, schema,
+    name, in: 'query', required: query?.required?.includes(name) ?? false, ...serialization(schema),
   }))
-  const json = { 'application/json': responseSchema ? { schema: responseSchema } : {} }
+  const json = { 'application/json': { schema: responseSchema ?? { type: 'object' } } }
   return {
     summary,
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
@@ -173,10 +182,22 @@ function operation({ method, path, summary, query, body, response, responseSchem
     parameters: [...inPath, ...inQuery, ...(send ? [idempotencyKey] : [])],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {
-      200: { description: summary, content: response === 'events' ? { 'text/event-stream': {} } : json },
+      200: { description: summary, content: response === 'events' ? { 'text/event-stream': { schema: eventStream } } : json },
       default: failure,
     },
   }
+}
+
+/** How a value is written in a query, in a way that the server reads. */
+function serialization(schema: JSONSchema): JSONSchema {
+  if (schema.type === 'object') return { style: 'deepObject', explode: true, schema }
+  if (schema.type !== 'array') return { schema }
+  const isOfObjects = (schema.items as JSONSchema | undefined)?.type === 'object'
+  return isOfObjects ? { content: { 'application/json': { schema } } } : { style: 'form', explode: true, schema }
+}
+
+const eventStream = {
+  type: 'string', description: 'Server-sent events: `data: {chunk}` and an empty line for each chunk, then `data: [DONE]`.',
 }
 
 const idempotencyKey = {

@@ -83,6 +83,8 @@ export interface ApprovalRequest {
   args: JSONValue
   /** Of the tool and its arguments. A decision over HTTP that names the request carries it back. */
   digest: string
+  /** Where values in the prompt of the call came from that senders of messages from outside chose; absent if there are none. */
+  taintedBy?: string[]
 }
 
 /** A suspended call of the run on a child thread, for which a call of the parent run is suspended. */
@@ -131,6 +133,12 @@ export interface Usage {
 }
 
 export type RunChunk = { [Type in keyof ChunkPayloads]: ChunkEnvelope<Type, ChunkPayloads[Type]> }[keyof ChunkPayloads]
+
+/** The data of a `data-watch` chunk: what happened to a watch of the thread. Nothing of a message is in it but its id. */
+export type WatchEvent =
+  | { event: 'registered'; watchId: string; mode: 'once' | 'continuous'; expiresAt: string }
+  | { event: 'judged'; watchId: string; inboundId: string; verdict: 'matched' | 'rejected' | 'denied' }
+  | { event: 'ended'; watchId: string; reason: 'matched' | 'completed' | 'failed' | 'expired' | 'exhausted' | 'cancelled' }
 
 /** Application data, and the echo of a signal: `data-user-message`, `data-signal`. */
 export interface DataChunk {

@@ -178,7 +178,7 @@ export const chunkShapes: { readonly [Type in keyof ChunkPayloads]: { readonly p
 
 /** The types of data chunks that only a thread creates: clients read them as events of the thread. */
 export const threadDataTypes: ReadonlySet<string> = new Set([
-  'data-user-message', 'data-signal', 'data-thread-snapshot', 'data-run-resumed', 'data-inbox',
+  'data-user-message', 'data-signal', 'data-thread-snapshot', 'data-run-resumed', 'data-inbox', 'data-watch',
 ])
 
 /** The first invalid field of a payload, for an error message; undefined when all are valid. */

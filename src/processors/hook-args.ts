@@ -44,7 +44,9 @@ export function inputStepArgs(
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps, tools: run.tools.definitions,
+    messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
+    // A change of the list would hold for the steps that follow.
+    tools: run.tools.definitions.map((definition) => ({ ...definition })),
     systemMessages: before.systemMessages ?? given.systemMessages ?? [],
     model: before.model ?? model,
     toolChoice: before.toolChoice,

@@ -14,7 +14,7 @@ import type {
   Attachment, FilePart, Message, MessageContent, MessagePart, ModelToolOutput, ProviderOptions, TextPart, ToolInvocation,
 } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { needsGuard, RESERVED_TAGS } from '../signals/tags.ts'
+import { escapeReservedTags, mayHaveTag, needsGuard, RESERVED_TAGS } from '../signals/tags.ts'
 import { renderSignal } from '../signals/render.ts'
 import { modelSignalOf } from '../signals/conversions.ts'
 
@@ -66,9 +66,9 @@ function convert(row: MessageRow | Message, reserved: readonly string[]): Langua
     case 'signal':
       return [renderSignal(modelSignalOf(row), reserved)]
     case 'assistant':
-      return assistantMessages(row.content)
+      return assistantMessages(row.content, reserved)
     case 'tool':
-      return resultMessages(row.content.parts)
+      return resultMessages(row.content.parts, reserved)
     case 'system':
       return systemMessage(row.content)
     case 'user':
@@ -81,7 +81,7 @@ function convert(row: MessageRow | Message, reserved: readonly string[]): Langua
 /** Checked again here: messages can be saved and changed without the check of a send. */
 function imitatesTag(content: MessageContent, reserved: readonly string[]): boolean {
   const parts = partsOf(content)
-  if (!parts.some((part) => part.type === 'text' && part.text.includes('<'))) return false
+  if (!parts.some((part) => part.type === 'text' && mayHaveTag(part.text))) return false
   return needsGuard(parts.flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : [])), reserved)
 }
 
@@ -101,7 +101,7 @@ function systemMessage(content: MessageContent): LanguageModelV4Message[] {
 }
 
 /** One message for each step, followed by the results of its calls, where the content has them. */
-function assistantMessages(content: MessageContent): LanguageModelV4Message[] {
+function assistantMessages(content: MessageContent, reserved: readonly string[]): LanguageModelV4Message[] {
   const messages: LanguageModelV4Message[] = []
   for (const [index, { start, parts }] of stepsOf(partsOf(content)).entries()) {
     const output: Content<'assistant'> = []
@@ -109,9 +109,9 @@ function assistantMessages(content: MessageContent): LanguageModelV4Message[] {
     for (const part of parts) {
       addAssistantPart(output, part)
       if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
-      const result = toolResult(part.toolInvocation, part.resultProviderMetadata)
-      if (part.providerExecuted) output.push(result)
-      else results.push(result)
+      // A provider needs its own results as it wrote them.
+      if (part.providerExecuted) output.push(toolResult(part.toolInvocation, part.resultProviderMetadata, []))
+      else results.push(toolResult(part.toolInvocation, part.resultProviderMetadata, reserved))
     }
     const options = start?.providerMetadata ?? (index === 0 ? content.providerMetadata : undefined)
     if (output.length > 0) messages.push(withOptions({ role: 'assistant', content: output }, options))
@@ -145,11 +145,11 @@ function addAssistantPart(output: Content<'assistant'>, part: MessagePart): void
 }
 
 /** In a tool row, `providerMetadata` is that of the result. */
-function resultMessages(parts: readonly MessagePart[]): LanguageModelV4Message[] {
+function resultMessages(parts: readonly MessagePart[], reserved: readonly string[]): LanguageModelV4Message[] {
   const results: Content<'tool'> = []
   for (const part of parts) {
     if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
-    results.push(toolResult(part.toolInvocation, part.resultProviderMetadata ?? part.providerMetadata))
+    results.push(toolResult(part.toolInvocation, part.resultProviderMetadata ?? part.providerMetadata, reserved))
   }
   return results.length > 0 ? [{ role: 'tool', content: results }] : []
 }
@@ -213,11 +213,38 @@ function mediaTypeOf(stored: string | undefined, data: string): string {
 }
 
 /** The result of a call as a model receives it. */
-function toolResult(invocation: ToolInvocation, options: ProviderOptions | undefined): LanguageModelV4ToolResultPart {
+function toolResult(
+  invocation: ToolInvocation, options: ProviderOptions | undefined, reserved: readonly string[],
+): LanguageModelV4ToolResultPart {
   const { toolCallId, providerCallId = toolCallId, toolName } = invocation
-  const part: LanguageModelV4ToolResultPart = { type: 'tool-result', toolCallId: providerCallId, toolName, output: outputOf(invocation) }
+  const output = escapeOutput(outputOf(invocation), reserved)
+  const part: LanguageModelV4ToolResultPart = { type: 'tool-result', toolCallId: providerCallId, toolName, output }
   if (options) part.providerOptions = options
   return part
+}
+
+function escapeOutput(output: ModelToolOutput, reserved: readonly string[]): ModelToolOutput {
+  if (reserved.length === 0) return output
+  if (output.type !== 'content') return escapeIn(output, reserved)
+  const value = output.value.map((item) => (item.type === 'text' ? escapeIn(item, reserved) : item))
+  return value.every((item, index) => item === output.value[index]) ? output : { ...output, value }
+}
+
+/** A copy of a value in which no text imitates a reserved tag; the value itself where none does. */
+function escapeIn<T>(value: T, reserved: readonly string[]): T {
+  if (typeof value === 'string') return escapeReservedTags(value, reserved) as T & string
+  if (typeof value !== 'object' || value === null || value instanceof URL || ArrayBuffer.isView(value)) return value
+  if (Array.isArray(value)) {
+    const items = (value as unknown[]).map((item) => escapeIn(item, reserved))
+    return items.every((item, index) => item === value[index]) ? value : (items as T)
+  }
+  let changed = false
+  const entries = Object.entries(value).map(([name, item]): [string, unknown] => {
+    const escaped: [string, unknown] = [escapeReservedTags(name, reserved), escapeIn(item, reserved)]
+    changed ||= escaped[0] !== name || escaped[1] !== item
+    return escaped
+  })
+  return changed ? (Object.fromEntries(entries) as T) : value
 }
 
 function outputOf({ state, result, errorText, approval, modelOutput }: ToolInvocation): ModelToolOutput {

@@ -1,6 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, HeedError } from '../base/errors.ts'
+import { isOutsideSchema } from './outside-schema.ts'
+import { validateOutside } from './outside-validation.ts'
 import { closeObjects } from './provider-schema.ts'
 import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'
 
@@ -100,7 +102,7 @@ function compileAISDK(schema: AISDKSchema): CompiledSchema {
 
 function compilePlain(schema: PlainJSONSchema): CompiledSchema {
   const jsonSchema = () => schema as JSONSchema7
-  return { jsonSchema, validate: lazyValidator(jsonSchema) }
+  return { jsonSchema, validate: isOutsideSchema(schema) ? (value) => validateOutside(jsonSchema(), value) : lazyValidator(jsonSchema) }
 }
 
 function lazyValidator(jsonSchema: () => JSONSchema7 | PromiseLike<JSONSchema7>): (value: unknown) => Promise<Validation> {
@@ -136,9 +138,11 @@ export function describeIssues(issues: readonly Issue[]): string {
 }
 
 /** A validator for plain JSON Schema. Ajv is loaded with the first such schema: most programs never need it. */
-export async function jsonSchemaValidator({ $schema: draft, ...schema }: JSONSchema7): Promise<(value: unknown) => Validation> {
+export async function jsonSchemaValidator(
+  { $schema: draft, ...schema }: JSONSchema7, { allErrors = true }: { allErrors?: boolean } = {},
+): Promise<(value: unknown) => Validation> {
   const Ajv = await validatorOf(draft)
-  const ajv = new Ajv({ allErrors: true, strict: false, logger: false })
+  const ajv = new Ajv({ allErrors, strict: false, logger: false })
   let check: ReturnType<typeof ajv.compile>
   try {
     check = ajv.compile(schema)

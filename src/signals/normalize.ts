@@ -139,12 +139,13 @@ export function unsafeName(kind: string): string {
   return `is not safe as ${kind}: use letters, digits, "_", "." and "-", and begin with a letter or "_".`
 }
 
-/** Prefixes of ids that Heed derives from a notification or an occurrence, so that a repeated delivery has the same id. */
+/** Prefixes of ids that Heed derives from a notification, an occurrence or a watch, so that a repeated delivery has the same id. */
 export const reservedIdPrefixes = {
   full: 'notification:',
   retry: 'notification-retry:',
   summary: 'notification-summary:',
   occurrence: 'schedule:',
+  watch: 'watch:',
 } as const
 
 const maxIdLength = 256
@@ -154,9 +155,13 @@ export function checkSignalId(id: unknown): string {
   throw invalidSignal('id', `must be a string of 1 to ${maxIdLength} whole characters without NUL, not ${describeValue(id)}.`)
 }
 
-/** Rejects a caller id with a reserved prefix: the thread would take the signal for the delivery of a notification or an occurrence. */
+/**
+ * Rejects a caller id with a reserved prefix: the thread would take the signal for the delivery of a notification, an occurrence or a
+ * watch.
+ */
 export function checkCallerId(id: string, field = 'id'): string {
   const prefix = Object.values(reservedIdPrefixes).find((reserved) => id.startsWith(reserved))
   if (prefix === undefined) return id
-  throw invalidSignal(field, `must not begin with '${prefix}', which is reserved for notifications and schedules. Choose another id.`)
+  const why = `must not begin with '${prefix}', which is reserved for notifications, schedules and watches. Choose another id.`
+  throw invalidSignal(field, why)
 }

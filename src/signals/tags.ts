@@ -10,19 +10,75 @@ export const RESERVED_TAGS: readonly string[] = [
  * True for contents that a model might read as one of the `reserved` tags, opening or closing. Invisible characters before the name or
  * inside it are ignored, and a tag may be spread over several parts. Code is not an imitation: a comparison (`a < user && b`), a type or
  * component that begins with a capital letter (`<User />`), a type argument (`Array<user>`). A tag with blanks around it is one:
- * `vector <state> v`.
+ * `vector <state> v`. A name with letters or hyphens that look like those of a tag, and a tag that is not closed at the end, are
+ * imitations.
  */
 export function needsGuard(contents: StoredContents, reserved: readonly string[] = RESERVED_TAGS): boolean {
-  if (typeof contents === 'string' && !contents.includes('<')) return false
+  if (typeof contents === 'string' && !mayHaveTag(contents)) return false
   const texts = partsOf(contents).flatMap(part => (part.type === 'text' ? [part.text] : []))
-  if (!texts.some(text => text.includes('<'))) return false
+  if (!texts.some(mayHaveTag)) return false
   const tags = tagPattern(reserved)
   const imitates = (text: string) => {
     return [...text.matchAll(tags)].some(match => continuesAsTag(match, text) && !isCode(match, text, reserved))
   }
   // Providers join parts in different ways, and a model may read an invisible character as a blank or ignore it: both are checked.
   const joined = texts.length > 1 ? [texts.join(''), texts.join('\n')] : texts
-  return joined.some(text => imitates(text.replace(invisible, '')) || imitates(text.replace(invisible, ' ')))
+  return joined.some(text => {
+    return imitates(text.replace(invisible, '')) || imitates(text.replace(invisible, ' ')) || looksLikeTag(text, reserved)
+  })
+}
+
+/** True for a text with `<`, or with a character that looks like it. */
+export function mayHaveTag(text: string): boolean {
+  return openings.test(text)
+}
+
+const openings = /[<\uFF1C\uFE64\u02C2\u1438]/
+
+/** What stands where a tag has its name, also with invisible characters around it. */
+const candidates = new RegExp(
+  `(${openings.source})([\\s/\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]*)` +
+    '([^\\s/<>\\uFF1C\\uFE64\\uFF1E\\uFE65\\u02C3\\u1433]{1,80})',
+  'gu',
+)
+
+/** True for a tag that is written with look-alikes: no language has such an identifier. */
+function looksLikeTag(text: string, reserved: readonly string[]): boolean {
+  for (const [, opening = '', , name = ''] of text.matchAll(candidates)) {
+    if ((opening !== '<' || !isASCII(name)) && isReserved(name, reserved)) return true
+  }
+  return false
+}
+
+function isASCII(text: string): boolean {
+  return /^[\x00-\x7f]*$/.test(text)
+}
+
+function isReserved(name: string, reserved: readonly string[]): boolean {
+  // A soft hyphen is shown as a hyphen or not at all.
+  const folded = [fold(name), fold(name.replaceAll('\u00AD', '-'))]
+  return reserved.some(tag => folded.includes(tag.toLowerCase()))
+}
+
+/** A name as it looks: compatibility forms, accents, hyphens and letters of other scripts become those of ASCII. */
+function fold(name: string): string {
+  const plain = name.replace(invisible, '').normalize('NFKD').replace(/\p{M}/gu, '').replace(/[\p{Pd}\u2212\u02D7]/gu, '-').toLowerCase()
+  return Array.from(plain, character => lookAlikes.get(character) ?? character).join('')
+}
+
+const lookAlikes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    a: 'аαɑᴀ', b: 'ьʙ', c: 'сϲᴄ', d: 'ԁᴅ', e: 'еєҽᴇ', f: 'ſϝ', g: 'ɡԍɢ', h: 'һʜ', i: 'іιıɩɪ', j: 'јᴊ', k: 'кκᴋ', l: 'ӏⅼʟ|',
+    m: 'мᴍ', n: 'пոηɴ', o: 'оοօᴏ', p: 'рρᴘ', q: 'ԛ', r: 'гʀ', s: 'ѕꜱ', t: 'тτᴛ', u: 'υսᴜц', v: 'νѵᴠ', w: 'ԝωᴡ', x: 'хχ', y: 'уүγʏ', z: 'ᴢ',
+  }).flatMap(([letter, others]) => Array.from(others, other => [other, letter] as const)),
+)
+
+/** The same text in which no reserved tag can be read. All other characters stay: results of tools may be code. */
+export function escapeReservedTags(text: string, reserved: readonly string[]): string {
+  if (!needsGuard(text, reserved)) return text
+  return text.replace(candidates, (whole: string, opening: string, between: string, name: string) => {
+    return isReserved(name, reserved) ? `${entities.get(opening) ?? opening}${between}${name}` : whole
+  })
 }
 
 // Control and format characters, other characters without a glyph, the empty Braille cell; but not tabs and line breaks.
@@ -31,7 +87,7 @@ const invisible = /(?![\t-\r])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u280
 // The slash is optional together with the blanks before it: a long run of blanks is then matched twice, not once for each blank.
 function tagPattern(tags: readonly string[]): RegExp {
   const names = tags.filter(isXMLName).map(tag => tag.replaceAll('.', '\\.'))
-  return new RegExp(`<(?:\\s*/)?\\s*(${names.join('|') || '(?!)'})(?=[\\s/>])`, 'giu')
+  return new RegExp(`<(?:\\s*/)?\\s*(${names.join('|') || '(?!)'})(?=[\\s/>]|$)`, 'giu')
 }
 
 /** The text after the name of a tag: its end, or its first attribute. */
@@ -71,12 +127,12 @@ export function isXMLName(name: unknown): name is string {
 
 /** Text inside an element. The result can neither end the element nor begin another. */
 export function escapeText(text: string): string {
-  return text.replace(/[&<>]/g, character => entities.get(character) ?? character)
+  return text.replace(/[&<>\uFF1C\uFE64\u02C2\u1438\uFF1E\uFE65\u02C3\u1433]/g, character => entities.get(character) ?? character)
 }
 
 /** A value between double quotes, on one line. The result can't end the value. Characters that XML 1.0 forbids become U+FFFD. */
 export function escapeAttribute(value: string): string {
-  return value.replace(/[&<>"\p{Cc}\p{Cs}\u2028\u2029\uFFFE\uFFFF]/gu, character => {
+  return value.replace(/[&<>"\uFF1C\uFE64\u02C2\u1438\uFF1E\uFE65\u02C3\u1433\p{Cc}\p{Cs}\u2028\u2029\uFFFE\uFFFF]/gu, character => {
     return entities.get(character) ?? characterReference(character.codePointAt(0) ?? 0)
   })
 }
@@ -86,6 +142,8 @@ const entities: ReadonlyMap<string, string> = new Map([
   ['<', '&lt;'],
   ['>', '&gt;'],
   ['"', '&quot;'],
+  // They look like the brackets of a tag.
+  ...Array.from('\uFF1C\uFE64\u02C2\u1438\uFF1E\uFE65\u02C3\u1433', character => [character, `&#${character.codePointAt(0)};`] as const),
 ])
 
 function characterReference(code: number): string {

@@ -1,17 +1,25 @@
 import { createHash } from 'node:crypto'
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
+import { isObject } from '../base/json.ts'
+import { invalidBody, parseObject } from './body.ts'
 import type { SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
-import { checkSecrets, verifyHexSignature } from './signature.ts'
+import { checkSecrets, unverified, verifyHexSignature } from './signature.ts'
 import { SignalProvider } from './source.ts'
-import { invalidBody } from './webhook.ts'
 
 export interface GitHubSignalsOptions {
   /** The secret of the webhook at GitHub; several during a rotation. */
   secret: string | readonly string[]
   /** Defaults to `github`. */
   id?: string
+  /**
+   * A delivery is rejected if the newest time in its signed payload is older. Defaults to three days, for which GitHub keeps deliveries
+   * that can be sent again.
+   */
+  maxAgeSeconds?: number
 }
+
+const keptSeconds = 3 * 24 * 3_600
 
 /**
  * CI, reviews and comments of GitHub. Threads subscribe to `owner/repo`, to `owner/repo#12` for a pull request or an issue, or to
@@ -21,12 +29,15 @@ export class GitHubSignals extends SignalProvider {
   readonly id: string
   override readonly name = 'GitHub'
   readonly #secrets: string[]
+  readonly #maxAgeMs: number
 
   constructor(options: GitHubSignalsOptions) {
     super()
-    checkNames('GitHubSignals', options, ['secret', 'id'])
-    const { secret, id = 'github' } = options
+    checkNames('GitHubSignals', options, ['secret', 'id', 'maxAgeSeconds'])
+    const { secret, id = 'github', maxAgeSeconds = keptSeconds } = options
+    if (typeof maxAgeSeconds !== 'number' || !(maxAgeSeconds > 0)) throw refused('maxAgeSeconds', 'a number above 0')
     this.id = id
+    this.#maxAgeMs = maxAgeSeconds * 1_000
     this.#secrets = checkSecrets('GitHubSignals', secret)
   }
 
@@ -36,7 +47,10 @@ export class GitHubSignals extends SignalProvider {
     if (delivery === '' || delivery.length > 256) throw new HeedError('invalid_argument', 'This webhook has no X-GitHub-Delivery.')
     // The id of a delivery is not signed, so that a captured request could be repeated under another. The body is signed.
     const id = createHash('sha256').update(body).digest('hex').slice(0, 32)
-    const parsed = parseGitHubEvent(headers.get('x-github-event') ?? '', payloadOf(headers, body))
+    const payload = payloadOf(headers, body)
+    const at = newestTime(payload)
+    if (at !== undefined && this.environment.clock.now() - at > this.#maxAgeMs) throw unverified('Its event is too old.')
+    const parsed = parseGitHubEvent(headers.get('x-github-event') ?? '', payload)
     return { status: 200, body: { delivered: parsed ? await this.deliver({ id, ...parsed }) : 0 } }
   }
 }
@@ -46,14 +60,24 @@ function payloadOf(headers: Headers, body: string): GitHubPayload {
   const form = (headers.get('content-type') ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded')
   const text = form ? new URLSearchParams(body).get('payload') : body
   if (text === null) throw invalidBody("a form with a field 'payload'")
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  } catch (cause) {
-    throw invalidBody('JSON', cause)
-  }
-  throw invalidBody('a JSON object')
+  return parseObject(text)
 }
+
+/**
+ * When the event of a payload happened: the newest of its times. GitHub signs no time of the delivery itself. Undefined for payloads
+ * without a time, of which no reported event of GitHub is one.
+ */
+function newestTime(payload: GitHubPayload): number | undefined {
+  const { workflow_run, check_run, check_suite, pull_request, issue, review: given, comment: written } = payload
+  const parts: unknown[] = [payload, workflow_run, check_run, check_run?.check_suite, check_suite, pull_request, issue, given, written]
+  const times = parts.flatMap(
+    (part) => (isObject(part) ? timeFields.map((name) => Date.parse(String(part[name]))) : []),
+  )
+  const newest = Math.max(...times.filter((time) => !Number.isNaN(time)))
+  return Number.isFinite(newest) ? newest : undefined
+}
+
+const timeFields = ['created_at', 'updated_at', 'started_at', 'run_started_at', 'completed_at', 'submitted_at', 'closed_at', 'merged_at']
 
 type ParsedEvent = Omit<SourceEvent, 'id' | 'notification'> & { notification: ToldOfEvent }
 

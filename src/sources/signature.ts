@@ -10,7 +10,7 @@ export interface Delivery {
 }
 
 /** How far a timestamp may differ from the present time. */
-const toleranceSeconds = 300
+export const toleranceSeconds = 300
 
 /**
  * Verifies a request signed by Standard Webhooks: an HMAC of id, time and body, with one of several keys during a rotation. Throws before
@@ -29,6 +29,13 @@ export function verifyStandardWebhook(headers: Headers, body: string, secrets: r
     .map((part) => Buffer.from(part.slice(3), 'base64'))
   if (!given.some((one) => wanted.some((other) => isEqual(one, other)))) throw unverified('Its signature is wrong.')
   return { id, timestamp }
+}
+
+/** The headers of a webhook that is sent: the same id for every attempt, and the time of this one. */
+export function signStandardWebhook(id: string, body: string, secret: string, now: number): Record<string, string> {
+  const written = String(Math.floor(now / 1_000))
+  const signature = createHmac('sha256', decodeKey(secret)).update(`${id}.${written}.${body}`).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': written, 'webhook-signature': `v1,${signature}` }
 }
 
 /** Verifies a request signed by an HMAC of its body, in hexadecimal: `sha256=…`. */
@@ -70,10 +77,11 @@ function decodeKey(secret: string): Buffer {
   return secret.startsWith(encoded) ? Buffer.from(secret.slice(encoded.length), 'base64') : Buffer.from(secret)
 }
 
-function isEqual(one: Buffer, other: Buffer): boolean {
+/** Takes the same time wherever two values of one length differ. */
+export function isEqual(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-function unverified(why: string): HeedError {
+export function unverified(why: string): HeedError {
   return new HeedError('unauthorized', `This webhook is not verified. ${why}`)
 }

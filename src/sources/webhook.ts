@@ -1,6 +1,7 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
+import { invalidBody, parseJSON } from './body.ts'
 import { checkSecrets, isSigningKey, verifyStandardWebhook } from './signature.ts'
 import type { ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 import { SignalProvider } from './source.ts'
@@ -25,6 +26,11 @@ export interface WebhookSignalsOptions {
   externalIds?: (event: WebhookEvent) => string | readonly string[] | undefined
   /** The notification of the event; undefined for none. */
   notification?: (event: WebhookEvent) => ToldOfEvent | undefined
+  /**
+   * Read `ce-id`, `ce-source`, `ce-type` and `ce-subject` of binary CloudEvents, which the signature does not cover, where the body says
+   * nothing else. Only for a route that no other party than the sender can reach. Defaults to false: such headers are rejected.
+   */
+  acceptUnsignedHeaders?: boolean
 }
 
 /** Any service that signs its webhooks by the Standard Webhooks scheme, with or without a CloudEvents envelope. */
@@ -36,7 +42,9 @@ export class WebhookSignals extends SignalProvider {
 
   constructor(options: WebhookSignalsOptions) {
     super()
-    checkNames('WebhookSignals', options, ['id', 'name', 'secret', 'externalIds', 'notification'])
+    checkNames('WebhookSignals', options, ['id', 'name', 'secret', 'externalIds', 'notification', 'acceptUnsignedHeaders'])
+    const { acceptUnsignedHeaders = false } = options
+    if (typeof acceptUnsignedHeaders !== 'boolean') throw refused('acceptUnsignedHeaders', 'true or false')
     this.id = options.id ?? 'webhook'
     this.name = options.name ?? this.id
     this.#secrets = checkSecrets(`The webhook '${this.id}'`, options.secret, isSigningKey)
@@ -47,7 +55,7 @@ export class WebhookSignals extends SignalProvider {
     const { clock, store } = this.environment
     const now = clock.now()
     const delivery = { sourceId: this.id, ...verifyStandardWebhook(headers, body, this.#secrets, now) }
-    const event = eventOf(headers, body, delivery.id)
+    const event = eventOf(headers, body, { id: delivery.id, acceptsUnsigned: this.#options.acceptUnsignedHeaders === true })
     const deliveries = await store()
     if (await deliveries.isDelivered(delivery))
       throw new HeedError('unauthorized', 'This webhook was delivered before. A retry needs a new signature.')
@@ -71,7 +79,10 @@ function defaultNotification({ type, data, subject }: WebhookEvent): ToldOfEvent
 
 /** Standard Webhooks recommends an envelope with its own `data`. */
 function subjectOf({ subject, data }: WebhookEvent): string | undefined {
-  if (subject !== undefined) return subject
+  return subject ?? resourceOf(data)
+}
+
+function resourceOf(data: JSONValue): string | undefined {
   return [fieldOf(data, 'resource'), fieldOf(fieldOf(data, 'data'), 'resource')].find((found) => typeof found === 'string')
 }
 
@@ -79,37 +90,76 @@ function fieldOf(value: JSONValue | undefined, name: string): JSONValue | undefi
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
 
+function textOf(value: JSONValue, name: string): string | undefined {
+  const field = fieldOf(value, name)
+  return typeof field === 'string' ? field : undefined
+}
+
 function isObject(value: JSONValue | undefined): value is JSONObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Structured and binary CloudEvents, and plain JSON. */
-function eventOf(headers: Headers, body: string, id: string): WebhookEvent {
+/** The attributes of a CloudEvent that decide what an event is and which threads get it. */
+type Attribute = 'id' | 'source' | 'type' | 'subject'
+const attributes: readonly Attribute[] = ['id', 'source', 'type', 'subject']
+
+/**
+ * Structured and binary CloudEvents, and plain JSON. The signature covers the body and the id of the delivery, and no other header: a
+ * header that says otherwise than the body is rejected, and so is one about which the body says nothing, unless the source accepts it.
+ */
+function eventOf(headers: Headers, body: string, { id, acceptsUnsigned }: { id: string; acceptsUnsigned: boolean }): WebhookEvent {
   const value = parseJSON(body)
-  const binary = headers.get('ce-id')
-  const subject = headers.get('ce-subject') ?? headers.get('ce-source')
-  const about = { type: headers.get('ce-type') ?? 'event', ...(subject === null ? {} : { subject }) }
+  const isEnvelope = (headers.get('content-type') ?? '').toLowerCase().startsWith('application/cloudevents+json')
+  if (isEnvelope) {
+    if (!isObject(value)) throw invalidBody('a JSON object')
+    const event = envelopeOf(value)
+    readUnsigned(headers, { ...signedFields(value), subject: event.subject }, false)
+    return event
+  }
+  const binary = readUnsigned(headers, { ...signedFields(value), id }, acceptsUnsigned)
+  const type = textOf(value, 'type') ?? binary.type ?? 'event'
+  const subject = resourceOf(value) === undefined ? (binary.subject ?? binary.source) : undefined
+  const about = { type, ...(subject === undefined ? {} : { subject }), data: value }
   // The id of a sender is unique within its source only.
-  if (binary !== null) return { ...about, id: `${headers.get('ce-source') ?? ''}/${binary}`, data: value }
+  if (acceptsUnsigned && binary.id !== undefined) return { ...about, id: `${binary.source ?? ''}/${binary.id}` }
   if (!isObject(value)) throw invalidBody('a JSON object')
-  if ((headers.get('content-type') ?? '').toLowerCase().startsWith('application/cloudevents+json')) return envelopeOf(value)
-  return { ...about, ...(headers.has('ce-type') || typeof value.type !== 'string' ? {} : { type: value.type }), id, data: value }
+  return { ...about, id }
+}
+
+/** What a signed body says about the attributes. */
+function signedFields(value: JSONValue): Partial<Record<Attribute, string | undefined>> {
+  const [type, source] = [textOf(value, 'type'), textOf(value, 'source')]
+  return { id: textOf(value, 'id'), type, source, subject: textOf(value, 'subject') ?? resourceOf(value) }
+}
+
+/** The attributes in the headers, where none differs from what is signed. */
+function readUnsigned(
+  headers: Headers, signed: Partial<Record<Attribute, string | undefined>>, acceptsUnsigned: boolean,
+): Partial<Record<Attribute, string>> {
+  const found: Partial<Record<Attribute, string>> = {}
+  // The one that decides about the receiver first.
+  for (const name of attributes.toReversed()) {
+    const given = headers.get(`ce-${name}`)
+    if (given === null) continue
+    if (given !== signed[name] && !(acceptsUnsigned && isUnsaid(name, signed))) throw unsigned(`ce-${name}`, signed[name] !== undefined)
+    found[name] = given
+  }
+  return found
+}
+
+/** The id of the delivery, which every request has, does not contradict the id of the event. */
+function isUnsaid(name: Attribute, signed: Partial<Record<Attribute, string | undefined>>): boolean {
+  return name === 'id' || signed[name] === undefined
+}
+
+function unsigned(header: string, differs: boolean): HeedError {
+  const why = differs ? 'says otherwise than the signed body' : 'is not signed, and the signed body says nothing about it'
+  const message = `The header ${header} of this webhook ${why}. Send a CloudEvent as application/cloudevents+json, or leave the header out.`
+  return new HeedError('invalid_argument', message, { details: { header } })
 }
 
 function envelopeOf({ specversion, id, type, source, subject, data = null }: JSONObject): WebhookEvent {
   if (specversion !== '1.0' || typeof type !== 'string' || typeof source !== 'string' || typeof id !== 'string')
     throw invalidBody('a CloudEvents envelope of version 1.0 with id, source and type')
   return { id: `${source}/${id}`, type, subject: typeof subject === 'string' ? subject : source, data }
-}
-
-function parseJSON(body: string): JSONValue {
-  try {
-    return JSON.parse(body) as JSONValue
-  } catch (cause) {
-    throw invalidBody('JSON', cause)
-  }
-}
-
-export function invalidBody(wanted: string, cause?: unknown): HeedError {
-  return new HeedError('invalid_argument', `The body of this webhook is not ${wanted}.`, { cause })
 }

@@ -14,7 +14,9 @@ export interface CompositeStoreOptions {
   retention?: Retention
 }
 
-const knownDomains: Record<Domain, true> = { memory: true, notifications: true, schedules: true, subscriptions: true, recall: true }
+const knownDomains: Record<Domain, true> = {
+  memory: true, notifications: true, schedules: true, subscriptions: true, recall: true, watches: true,
+}
 const knownOptions: readonly string[] = ['id', 'domains', 'default', 'retention']
 
 /** A storage that is composed of others, domain by domain. */
@@ -44,7 +46,7 @@ export class CompositeStore implements DomainStorage {
   /** Removes what `retention` no longer keeps. */
   async prune(how: PruneOptions = {}): Promise<PruneResult> {
     const dependents = await threadDependentsOf(this)
-    return pruneStore(await threadStoreOf(this), {
+    return pruneStore(await threadStoreOf(this), await this.getStore('watches'), {
       ...how,
       retention: how.retention ?? this.retention,
       async onPruned(gone) {

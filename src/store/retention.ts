@@ -1,6 +1,7 @@
 import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { Conversations, PrunePolicy, Pruned } from './contract/messages.ts'
+import type { WatchStore } from './contract/watches.ts'
 
 /** A duration: milliseconds, or a number with its unit. */
 export type Age = number | `${number}${'s' | 'm' | 'h' | 'd' | 'w'}`
@@ -13,6 +14,11 @@ export interface Retention {
   messages?: Age
   /** Signals in a final state and ended runs. A send that is repeated after this time is a new one. */
   records?: Age
+  /**
+   * Watches, from their end, and messages of channels, from their arrival. A message that its provider repeats after this time is a new
+   * one; those that an open watch considers are kept.
+   */
+  watches?: Age
 }
 
 export interface PruneOptions {
@@ -29,16 +35,18 @@ export interface PruneResult {
   threads: number
   messages: number
   records: number
+  /** Watches and messages of channels, where their retention is set. */
+  watches?: number
 }
 
 const units = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-const kinds: readonly string[] = ['threads', 'messages', 'records']
+const kinds: readonly string[] = ['threads', 'messages', 'records', 'watches']
 /** The limit of one transaction; other writes may run between two. */
 const recordsPerTransaction = 200
 
 /** Removes what `retention` no longer keeps, in small transactions. */
 export async function pruneStore(
-  store: Pick<Conversations, 'pruneSome'>, options: PruneOptions,
+  store: Pick<Conversations, 'pruneSome'>, watches: PrunedWatches | undefined, options: PruneOptions,
 ): Promise<PruneResult> {
   checkNames('prune()', options, ['retention', 'now', 'signal', 'onPruned'])
   const { retention, now = Date.now(), signal, onPruned } = options
@@ -54,7 +62,27 @@ export async function pruneStore(
     if (threadIds.length > 0 || messages.length > 0) await onPruned?.({ threadIds, messages })
     after = next
   }
-  return result
+  if (retention.watches === undefined || !watches) return result
+  const before = now - parseAge(retention.watches)
+  let removed = 0
+  for (let some = -1; some !== 0; removed += some) {
+    signal?.throwIfAborted()
+    some = await pruneWatches(watches, before)
+  }
+  return { ...result, watches: removed }
+}
+
+type PrunedWatches = Pick<WatchStore, 'open' | 'pruneWatches'>
+
+/** Removes some watches that ended, and messages of channels that were stored, before this time. Returns how many. */
+async function pruneWatches(watches: PrunedWatches, before: number): Promise<number> {
+  await watches.open()
+  return watches.pruneWatches({ before, limit: recordsPerTransaction })
+}
+
+/** One transaction of the retention of watches at this time. Returns how many it removed. */
+export async function pruneSomeWatches(watches: PrunedWatches, { watches: age }: Retention, now: number): Promise<number> {
+  return age === undefined ? 0 : pruneWatches(watches, now - parseAge(age))
 }
 
 /** The policy for one transaction that applies a retention at this time. */

@@ -21,6 +21,10 @@ export {
 export {
   subscriptionConformance, subscriptionWriterConformance, type SubscriptionCase, type SubscriptionHarness, type SubscriptionWriterCase,
 } from '../store/conformance/subscriptions.ts'
+export {
+  watchConformance, type WatchCase, type WatchHarness,
+} from '../store/conformance/watches.ts'
+export { watchWriterConformance, type WatchWriterCase } from '../store/conformance/writers/watches.ts'
 export { notificationWriterConformance, type NotificationWriterCase } from '../store/conformance/writers/notifications.ts'
 export type { StoreWriterCase, TwoWriters } from '../store/conformance/fixture.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'

@@ -8,6 +8,9 @@ import { errorType, Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
 import { telemetryFor, type Attributes, type Context, type Telemetry } from './telemetry.ts'
 
+/** What a call outside of a run is for. */
+export type ChatPurpose = 'title' | 'annotate' | 'judge'
+
 export interface ChatStart {
   telemetry: Telemetry
   options: TracingOptions
@@ -17,7 +20,7 @@ export interface ChatStart {
   /** The step of the run, for a call of a run. */
   step?: number
   /** The purpose of a call outside of a run. */
-  purpose?: 'title'
+  purpose?: ChatPurpose
 }
 
 /** The span of one model call, with its retries. */
@@ -112,7 +115,7 @@ type StartChat = (model: LanguageModel, call: LanguageModelV4CallOptions) => Cha
 
 /** Traces model calls outside of a run, below the active span; undefined unless an SDK is registered. */
 export function traceChat(
-  options: TracingOptions | false | undefined, about: { conversation: string; purpose: 'title' },
+  options: TracingOptions | false | undefined, about: { conversation: string; purpose: ChatPurpose },
 ): StartChat | undefined {
   const telemetry = telemetryFor(options)
   if (!telemetry) return undefined

@@ -7,7 +7,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from './asking.ts'
 
 describe('older options', () => {
-  it('reach the model under their names of today', async () => {
+  it('reach the model under their present names', async () => {
     const model = scriptedModel(['Hi.'])
     const settings = { topK: 4, seed: 7, presencePenalty: 0.1, frequencyPenalty: 0.2, stopSequences: ['END'] }
     await new Agent({ id: 'a', model }).generateLegacy('Go.', { ...settings, headers: { 'x-trace': '1' } })
@@ -31,7 +31,7 @@ describe('a name that there is not', () => {
     expect(await rejection(made().generate('Go.', { memory } as never))).toMatchObject({ code: 'unsupported_option', details: { option } })
   })
 
-  it('is no matter where it is undefined', async () => {
+  it('is ignored if it is undefined', async () => {
     const foo = undefined
     const memory = { thread: { id: 't', foo }, resource: 'u', foo, options: { foo, semanticRecall: { foo } } }
     expect((await made().generate('Go.', { foo, modelSettings: { foo }, memory } as never)).text).toBe('Hi.')

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
 import { providerServer, scriptedModel } from '../../src/testing/index.ts'
@@ -45,6 +46,17 @@ describe('a model by its name', () => {
     vi.stubEnv('MISTRAL_API_KEY', 'key-3')
     const error = await rejection(new Agent({ id: 'a', model: 'mistral/large' }).generate('Go.'))
     expect(error).toMatchObject({ code: 'provider_not_installed', message: expect.stringContaining('npm install @ai-sdk/mistral'), details: { package: '@ai-sdk/mistral' } })
+  })
+
+  it('tells a package that is not installed from one that can not be loaded', () => {
+    const program = `
+      import { Agent } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
+      const error = await new Agent({ id: 'a', model: 'openai/gpt-x' }).generate('Go.').catch((thrown) => thrown)
+      console.log(JSON.stringify(error))`
+    // The package of OpenAI throws where this variable is empty.
+    const env = { ...process.env, OPENAI_BASE_URL: '' }
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', program], { encoding: 'utf8', env })
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'provider_error', message: expect.stringMatching(/^The package @ai-sdk\/openai is installed and could not be loaded: .*baseURL/) })
   })
 
   it('names the variable of the key that is missing', async () => {

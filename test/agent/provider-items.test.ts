@@ -82,7 +82,7 @@ describe('what a provider remembers by an id', () => {
     }
   })
 
-  it('does not leave a thought behind whose call was taken out', async () => {
+  it('removes the reasoning of a call that was removed', async () => {
     const dropping: Processor = { id: 'drop', ...revising((part) => part.type === 'tool-invocation' ? [] : [part]) }
     const sent = await secondTurn([{ reasoning: 'hm', toolCalls: [{ toolName: 'look' }] }], dropping, ask)
     expect(sent).not.toContain('item_reference')

@@ -72,7 +72,9 @@ describe('an agent of an agent', () => {
     const poet = new Agent({ id: 'poet', heed: recordedHeed().heed, model: scriptedModel([{ error: { status: 400, message: 'no muse' } }]) })
     const { text, toolResults } = await new Agent({ id: 'editor', model: asking(), agents: { poet } }).generate('Go.')
     expect(text).toBe('Here it is.')
-    expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining('no muse') }])
+    expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining('provider_error') }])
+    // What the provider wrote is for the operator.
+    expect(JSON.stringify(toolResults)).not.toContain('no muse')
   })
 
   it('that refuses, or waits for a decision, is an error the model reads', async () => {

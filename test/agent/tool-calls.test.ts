@@ -215,7 +215,7 @@ describe('a tool', () => {
     expect(toolResults).toMatchObject([{ isError: true, result: 'count failed: lost count' }])
   })
 
-  it('[P1.2] may do to its input what it likes: what the model said stays as it was', async () => {
+  it('[P1.2] may change its input: the stored call and later prompts stay unchanged', async () => {
     const change = (input: unknown) => {
       const list = (input as { list: number[] }).list
       list.push(9)

@@ -53,7 +53,7 @@ describe('a call that needs approval', () => {
     expect((await agent(5).generate('Go.', { runId: 'run-1', requestContext })).text).toBe('Paid.')
     expect((await agent(50).generate('Go.')).finishReason).toBe('suspended')
     expect(paid).toEqual([{ amount: 5 }])
-    expect(seen[0]).toEqual({ toolCallId: 'call_0_0', runId: 'run-1', requestContext, messages: [{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }] })
+    expect(seen[0]).toEqual({ toolCallId: 'call_0_0', runId: 'run-1', taintedBy: [], requestContext, messages: [{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }] })
   })
 
   it('is any call with requireToolApproval', async () => {

@@ -9,7 +9,7 @@ const kinds = ['use-thread', 'use-chat'] as const
 describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () => {
   const { opened, url } = browsing()
 
-  it.each(kinds)('[U1.8] %s: steers as often as its user likes on one connection, and can still be stopped', async (kind) => {
+  it.each(kinds)('[U1.8] %s: sends any number of steering messages on one connection, and can still stop the run', async (kind) => {
     const { look, running, go } = held()
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.']), tools: { look } })
     const { tab, history, thread } = await opened(kind, agent)

@@ -26,7 +26,7 @@ const mutants: Record<string, Mutant> = {
     finds: ['noEffectTwice'],
   },
   'leaves the newest message out of snapshots': {
-    fault: { file: 'thread/watch/snapshot.ts', changes: [['messages: transcriptOf(messages)', 'messages: transcriptOf(messages.slice(0, -1))']] },
+    fault: { file: 'thread/stream/snapshot.ts', changes: [['messages: transcriptOf(messages)', 'messages: transcriptOf(messages.slice(0, -1))']] },
     finds: ['trueSnapshots'],
   },
 }

@@ -46,7 +46,7 @@ describe('what the client can not ask', () => {
     expect(state.asked).toBe(1)
   })
 
-  it('[H6.6] a server that is to be left alone is asked again when it said, and by the caller alone when that is long', async () => {
+  it('[H6.6] a server with Retry-After is asked again at that time, and not at all when that is long', async () => {
     let seconds = 1
     const times: number[] = []
     const { baseUrl, state } = await answering((_request, response) => {
@@ -82,7 +82,7 @@ describe('a subscription whose connections open and are cut', () => {
     expect([lost, state.asked]).toEqual([12, 12])
   })
 
-  it('[H6.7] a server that is gone is still looked for only so often', async () => {
+  it('[H6.7] a server that does not answer is tried a limited number of times', async () => {
     const { baseUrl, state } = await answering((_request, response) => response.destroy())
     const watch = new HeedClient({ baseUrl }).getAgent('guide').watchThread(thread)
     await expect(watch.processDataStream({ onChunk: () => {}, reconnect: { delayMs: 1, maxRetries: 2 } })).rejects.toMatchObject({ code: 'unreachable' })

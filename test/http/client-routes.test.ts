@@ -7,7 +7,7 @@ import { served } from './serving.ts'
 
 /** Older names of other routes, and what isn't asked by clients. */
 const others = [
-  'POST /agents/{agentId}/stream-until-idle', 'POST /agents/{agentId}/resume-stream-until-idle', 'GET /agents/{agentId}/threads/{threadId}/subscribe', 'POST /webhooks/{sourceId}', 'GET /openapi.json',
+  'POST /agents/{agentId}/stream-until-idle', 'POST /agents/{agentId}/resume-stream-until-idle', 'GET /agents/{agentId}/threads/{threadId}/subscribe', 'POST /webhooks/{sourceId}', 'POST /channels/{channelId}', 'GET /openapi.json',
   'GET /memory/observational-memory',
   // The AI SDK's own transport is their client.
   'POST /agents/{agentId}/chat', 'GET /agents/{agentId}/chat/{threadId}/stream',
@@ -35,7 +35,7 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue
       // Calls take one object with names, or a name, or messages: what is asked for is in the path.
-      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [] }, 't']) {
+      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', watch: {}, sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [] }, { watchId: 'x' }, 't']) {
         const given: unknown = typeof argument === 'string' ? argument : { ...argument }
         // The connection rejects everything; what was asked is noted. A name that the call does not have is left out.
         for (let unknown: string | undefined = ''; unknown !== undefined;) {

@@ -25,6 +25,7 @@ export function request(path: string, method: string, { parameters, requestBody 
     ...('ids' in schema.properties ? { ids: [names.notificationId] } : {}),
     ...('notification' in schema.properties ? { notification: { source: 'x', kind: 'x', summary: 'x' } } : {}),
     ...('cron' in schema.properties ? { id: names.scheduleId, cron: '0 0 * * *', message: 'x' } : {}),
+    ...('watch' in schema.properties ? { id: names.watchId, watch: { description: 'x', expected_channels: ['sms'] } } : {}),
     ...('memory' in schema.properties ? { memory: { thread: names.threadId, resource: names.resourceId } } : {}),
     ...('messages' in schema.properties && path.includes('/memory/') ? { messages: [{ id: names.signalId, role: 'user', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}),
   }

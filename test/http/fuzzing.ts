@@ -35,7 +35,7 @@ function fitting({ type, enum: values, anyOf, properties, required = [], items }
 }
 
 interface Operation {
-  parameters: Array<{ name: string; in: string; schema: Schema }>
+  parameters: Array<{ name: string; in: string; schema?: Schema; content?: { 'application/json': { schema: Schema } } }>
   requestBody?: { content: { 'application/json': { schema: Schema } } }
 }
 
@@ -65,7 +65,7 @@ function requests(path: string, { parameters, requestBody }: Operation): fc.Arbi
   const inQuery = parameters.filter((parameter) => parameter.in === 'query')
   return fc.record({
     ids: fc.tuple(...[...path.matchAll(/\{\w+\}/g)].map(() => fc.oneof(fc.constantFrom('guide', 'thread-1'), fc.string({ minLength: 1 })))) as fc.Arbitrary<string[]>,
-    query: fc.record(Object.fromEntries(inQuery.map(({ name, schema: of }) => [name, fc.oneof(valueOf(of), fc.string())])), { requiredKeys: [] }) as fc.Arbitrary<Record<string, unknown>>,
+    query: fc.record(Object.fromEntries(inQuery.map(({ name, schema: of, content }) => [name, fc.oneof(valueOf(of ?? content?.['application/json'].schema ?? {}), fc.string())])), { requiredKeys: [] }) as fc.Arbitrary<Record<string, unknown>>,
     body: schema ? bodies(schema) : fc.constant(undefined),
   })
 }

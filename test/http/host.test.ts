@@ -44,7 +44,7 @@ describe('the name under which a server is asked', () => {
     expect(seen).toEqual([])
     expect(await status(server.url, get('/api/agents#/api/health', 'x'))).toBe(200)
     expect(await status(server.url, get('http://x?y=/api/agents', 'x'))).toBe(404)
-    expect(await status(server.url, get('http://x/api/agents?y=a/../b\\', 'x'))).toBe(200)
+    expect(await status(server.url, get('http://x/api/agents?resourceId=a/../b\\', 'x'))).toBe(200)
     expect(await status(server.url, 'GET /api/agents HTTP/1.0\r\n\r\n')).toBe(200)
     expect(seen).toEqual(['/api/agents', '/api/agents', '/api/agents'])
   })

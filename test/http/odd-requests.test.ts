@@ -36,7 +36,7 @@ describe('requests that are odd and still HTTP', () => {
     ['an escape of no character', 'GET /api/agents/%FF%FE HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
     ['two slashes', 'GET //api//health HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
     ['dots', 'GET /api/../api/health HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
-    ['a query that is none', 'GET /api/memory/threads?%%%=&=&&a[b=1 HTTP/1.1\r\nHost: localhost\r\n\r\n', 200],
+    ['a query that is none', 'GET /api/memory/threads?%%%=&=&&a[b=1 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
     ['an unknown method', 'PROPFIND /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n', 405],
     ['a name that is nobody\'s', 'GET /api/agents HTTP/1.1\r\nHost: evil.example\r\n\r\n', 401],
     ['a name that begins like ours', 'GET /api/agents HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n', 401],
@@ -76,7 +76,7 @@ describe('requests that are odd and still HTTP', () => {
     }
     const { ask } = await served({ guide: agent() }, { cors: { origin: fails } })
     const answer = await ask('/agents', { headers: { origin: 'https://app.example' } })
-    expect([answer.status, await answer.json()]).toEqual([500, { error: expect.not.stringContaining('Secret') as string, code: 'internal_error', retryable: false }])
+    expect([answer.status, await answer.json()]).toEqual([500, { error: expect.not.stringContaining('Secret') as string, code: 'internal_error', retryable: false, details: { errorId: expect.any(String) as string } }])
     expect((await ask('/health')).status).toBe(200)
     const { ask: asked } = await served({ guide: agent() }, { auth: fails })
     expect([(await asked('/agents')).status, (await asked('/health')).status]).toEqual([401, 200])

@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
-import { Heed, InMemoryStore, silentLogger, type Agent, type Storage } from '../../src/index.ts'
+import { Heed, InMemoryStore, silentLogger, type Agent, type Logger, type Storage } from '../../src/index.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { serve, type ServeOptions } from '../../src/http/server.ts'
 
 /** A real server on a free port, closed when the test is over. */
-export async function served(agents: Record<string, Agent>, options: ServeOptions & { storage?: Storage } = {}) {
-  const { storage = new InMemoryStore(), ...serveOptions } = options
-  const heed = new Heed({ agents, storage, logger: silentLogger })
+export async function served(agents: Record<string, Agent>, options: ServeOptions & { storage?: Storage; logger?: Logger } = {}) {
+  const { storage = new InMemoryStore(), logger = silentLogger, ...serveOptions } = options
+  const heed = new Heed({ agents, storage, logger })
   const server = await serve(heed, { port: 0, handleSignals: false, ...serveOptions })
   onTestFinished(() => server.close())
   const ask = (path: string, init: RequestInit & { json?: unknown } = {}) => {

@@ -129,6 +129,79 @@ describe('tokens of an issuer', () => {
     expect(await status(token())).toBe(200)
   })
 
+  it('[H3.5] are refused ten minutes after their key was removed, at the latest', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, status } = await world(jwk('rsa'), jwk('ec'))
+    expect(await status(token())).toBe(200)
+    state.keys = [jwk('ec')]
+    vi.setSystemTime(Date.now() + 599_000)
+    expect(await status(token())).toBe(200)
+    vi.setSystemTime(Date.now() + 2_000)
+    expect(await status(token())).toBe(401)
+    expect(await status(token({ alg: 'ES256', kid: 'ec', by: 'ec' }))).toBe(200)
+    expect(state.asked).toBe(2)
+  })
+
+  it('[H3.5] are verified by a new key under the same name after one reload, which forged tokens cause once a minute at most', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, status } = await world(jwk('rsa'))
+    expect(await status(token())).toBe(200)
+    state.keys = [jwk('other', { kid: 'rsa' })]
+    for (let index = 0; index < 20; index++) expect(await status(token({ by: 'other' }))).toBe(401)
+    expect(state.asked).toBe(1)
+    vi.setSystemTime(Date.now() + 61_000)
+    const rotated = await Promise.all(Array.from({ length: 20 }, () => status(token({ by: 'other' }))))
+    expect(new Set(rotated)).toEqual(new Set([200]))
+    for (let index = 0; index < 20; index++) expect(await status(token())).toBe(401)
+    expect(state.asked).toBe(2)
+  })
+
+  it('[H3.5] stay good for an hour while their issuer is down, and no longer', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, status } = await world(jwk('rsa'))
+    expect(await status(token())).toBe(200)
+    state.up = false
+    vi.setSystemTime(Date.now() + 3_599_000)
+    expect(await status(token())).toBe(200)
+    vi.setSystemTime(Date.now() + 2_000)
+    expect(await status(token())).toBe(401)
+    state.up = true
+    vi.setSystemTime(Date.now() + 6_000)
+    expect(await status(token())).toBe(200)
+  })
+
+  it('[H3.5] have the two periods that the server chooses', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, jwks } = await published(jwk('rsa'))
+    const auth = jwt({ jwks, issuer, audience: 'heed', maxKeyAgeSeconds: 30, maxOutageSeconds: 40 })
+    const call = () => auth(new Request('http://heed.example', { headers: { authorization: `Bearer ${token()}` } }))
+    expect(await call()).toMatchObject({ id: 'user-1' })
+    state.up = false
+    vi.setSystemTime(Date.now() + 31_000)
+    expect(await call()).toMatchObject({ id: 'user-1' })
+    expect(state.asked).toBe(2)
+    vi.setSystemTime(Date.now() + 10_000)
+    await expect(call()).rejects.toMatchObject({ code: 'unauthorized', retryable: true })
+    for (const wrong of [{ maxKeyAgeSeconds: 0 }, { maxKeyAgeSeconds: Number.NaN }, { maxOutageSeconds: -1 }, { maxKeyAgeSeconds: 60, maxOutageSeconds: 30 }]) {
+      expect(() => jwt({ jwks, issuer, audience: 'heed', ...wrong })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+    }
+  })
+
+  it('[H3.5] are refused without the address of the keys, which the log of the server has', async () => {
+    const { state, jwks } = await published(jwk('rsa'))
+    state.up = false
+    const lines: string[] = []
+    const log = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+    const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) }, {
+      auth: jwt({ jwks, issuer, audience: 'heed' }), logger: { debug: log, info: log, warn: log, error: log },
+    })
+    const answer = await ask('/agents', { headers: { authorization: `Bearer ${token()}` } })
+    expect(answer.status).toBe(401)
+    expect(await answer.text()).not.toMatch(/127\.0\.0\.1|jwks/)
+    expect(lines.filter((line) => line.includes(jwks))).toHaveLength(1)
+    expect(lines.find((line) => line.includes(jwks))).toContain('503')
+  })
+
   it('[H3.5] need a key of the curve that their way of signing has', async () => {
     const { status } = await world(jwk('p384'))
     expect(await status(token({ alg: 'ES256', kid: 'p384', by: 'p384' }))).toBe(401)

@@ -78,7 +78,7 @@ describe('over HTTP, a principal that is limited to resources', () => {
     const refused = await asUser('mine', '/memory/save-messages', { messages: [saved('fine', 'user', 'hi'), instruction] })
     expect([refused.status, await refused.json()]).toMatchObject([403, { code: 'forbidden' }])
     const context = await asUser('mine', '/memory/save-messages', { messages: [{ ...instruction, messageId: 'mine', role: 'context' }] })
-    expect(context.status === 400 || ((await context.json()) as { messages: unknown[] }).messages.length === 0).toBe(true)
+    expect([context.status, await context.json()]).toMatchObject([403, { code: 'forbidden' }])
     expect((await memory.recall(target)).messages).toEqual([])
 
     expect((await asUser('all', '/memory/save-messages', { messages: [instruction] })).status).toBe(200)

@@ -31,6 +31,30 @@ describe.each(placeKinds())('input processors, $name', ({ make }) => {
     expect(texts(model.calls.at(-1)?.prompt ?? []).filter((text) => text.includes('<recalled-messages>'))).toHaveLength(1)
   })
 
+  it('[G3.3] find what memory added in get.context, and in the prompt of all messages alone', async () => {
+    const seen: Array<Record<string, boolean>> = []
+    const look = (list: Parameters<NonNullable<Processor['processInput']>>[0]['messageList']) => {
+      const { all, context, remembered, input, response } = list.get
+      const hasBlock = (prompt: Parameters<typeof texts>[0]) => texts(prompt).some((text) => /<working-memory>|<recalled-messages>/.test(text))
+      seen.push(Object.fromEntries(Object.entries({ all, context, remembered, input, response }).map(([name, view]) => [name, hasBlock(view.prompt())])))
+    }
+    const processor: Processor = {
+      id: 'look',
+      processInput: ({ messageList }) => look(messageList),
+      processInputStep: ({ messageList }) => look(messageList),
+      processOutputStep: ({ messageList }) => look(messageList),
+    }
+    const memory = new Memory({ workingMemory: { enabled: true } })
+    const agent = new Agent({ id: 'a', model: scriptedModel(() => 'ok'), memory, inputProcessors: [processor], outputProcessors: [processor] })
+    openHeed({ agent }, make().store())
+    await agent.generate('The spare key is under the flowerpot.', ask('one'))
+    await (await agent.getMemory()).updateWorkingMemory({ resourceId: 'ada', workingMemory: '# Name: Sam' })
+    seen.length = 0
+    for (const question of ['Where is the spare key?', 'And the flowerpot?']) await agent.generate(question, ask('two'))
+    expect(seen).toEqual(seen.map(() => ({ all: true, context: true, remembered: false, input: false, response: false })))
+    expect(seen.length).toBeGreaterThanOrEqual(6)
+  })
+
   it('[G3.3] that reject leave nothing of what memory added', async () => {
     const guard: Processor = { id: 'guard', processInput: ({ messages, abort }) => (JSON.stringify(messages).includes('Where') ? abort('no') : undefined) }
     const agent = new Agent({ id: 'a', model: scriptedModel(() => 'ok'), memory: new Memory(), inputProcessors: [guard] })

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
+import { SemanticRecall } from '../../src/processors/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { gate, soon } from '../thread/said.ts'
@@ -112,6 +113,21 @@ describe('a database on a server', () => {
     expect((await agent.generate('Where is the key?', { memory: { thread: 'other', resource: 'u' } })).text).toBe('Yes.')
     expect(warned).toEqual([])
     await expect((await agent.getMemory()).recall({ threadId: 't', vectorSearchString: 'key' })).rejects.toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
+  })
+
+  it('[K2.7] has no index: recall that is asked for is rejected by name', async () => {
+    const { store } = await served()
+    const call = { memory: { thread: 't', resource: 'u' } }
+    const refused = { code: 'unsupported_option', details: { option: 'semanticRecall' } }
+    const configs = [{ memory: new Memory({ semanticRecall: true }) }, { memory: new Memory({ semanticRecall: { topK: 2 } }) }, { memory: new Memory(), inputProcessors: [new SemanticRecall()] }]
+    for (const config of configs) {
+      const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), ...config })
+      kept(new Heed({ agents: { agent }, storage: store(), logger: silentLogger }))
+      await expect(agent.generate('Where is the key?', call)).rejects.toMatchObject(refused)
+    }
+    const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), memory: new Memory() })
+    kept(new Heed({ agents: { agent }, storage: store(), logger: silentLogger }))
+    await expect(agent.generate('Where is the key?', { memory: { ...call.memory, options: { semanticRecall: true } } })).rejects.toMatchObject(refused)
   })
 
   it('is called in batches: 300 messages are a few round trips, not thousands', async () => {

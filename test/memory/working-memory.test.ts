@@ -79,6 +79,17 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(await text.memory.getWorkingMemory(target)).toBe('# Notes')
   })
 
+  it('[M2.15] that is a text is changed by a call whose whole input is a text', async () => {
+    const call = (inputText: string) => ({ toolCalls: [{ toolName: 'updateWorkingMemory', inputText }] })
+    const script = [call(JSON.stringify('# Name: Sam')), call('# Name: S'), call('["# Name: Tom"]'), 'Done.']
+    const { agent, model, memory } = await desk(make(), script, { workingMemory: { enabled: true } })
+    await agent.generate('Hi', ask)
+    expect(await memory.getWorkingMemory(target)).toBe('# Name: Sam')
+    expect(toolResults(model.calls.at(-1)?.prompt ?? []).map((result) => /success/.test(result))).toEqual([true, false, false])
+    // Later prompts have the call as providers require it.
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('"input":{"memory":"# Name: Sam"}')
+  })
+
   it('[M2.9] is explained at the start of the prompt and shown at its end; readers of the thread see neither', async () => {
     const { agent, model, memory } = await desk(make(), ['Hi.', update('# User Profile\n- **Name**: Sam'), 'Hello Sam.', 'Still Sam.'], { workingMemory: { enabled: true } })
     await agent.generate('Hi', ask)

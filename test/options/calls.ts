@@ -3,11 +3,11 @@ import type { Calls } from './declared.ts'
 /** The public calls whose options are walked. Of stores and processors, the constructors: their methods are called by Heed. */
 export const calls: Calls = {
   heed: [
-    'Agent', 'AgentSchedules', 'Memory', 'Heed', 'ResourceMemory', 'CompositeStore', 'new InMemoryStore', 'new MessageList', 'new HeedError',
+    'Agent', 'AgentSchedules', 'Channels', 'Memory', 'Heed', 'ResourceMemory', 'CompositeStore', 'new InMemoryStore', 'new MessageList', 'new HeedError',
     'ModelRouterEmbeddingModel', 'createConsoleLogger', 'createNotificationInboxTool', 'createTool', 'fromUIMessages',
   ],
   libsql: [
-    'new LibSQLStore', 'LibSQLVector', 'new MemoryLibSQL', 'new NotificationsLibSQL', 'new SchedulesLibSQL', 'new SubscriptionsLibSQL',
+    'new LibSQLStore', 'LibSQLVector', 'new MemoryLibSQL', 'new NotificationsLibSQL', 'new SchedulesLibSQL', 'new SubscriptionsLibSQL', 'new WatchesLibSQL',
   ],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
@@ -19,6 +19,8 @@ export const calls: Calls = {
     'new SemanticRecall', 'new SystemPromptScrubber', 'new TokenLimiter', 'new ToolCallFilter', 'new UnicodeNormalizer', 'new WorkingMemory',
     'browserLane', 'fileReminder',
   ],
+  policy: ['CedarPolicies', 'FilePolicyStore'],
+  channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
   testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
 }
 
@@ -26,5 +28,7 @@ export const calls: Calls = {
 export const withoutOptions: Calls = {
   heed: ['AgentStream', 'RequestContext', 'estimateTokens', 'hasToolCall', 'isHeedError', 'stepCountIs', 'toUIMessages'],
   'ai-sdk': ['uiChunks'],
+  channels: ['checkMessage', 'countsFor', 'normalAddress'],
   embed: ['LocalEmbedder', 'localEmbedder'],
+  policy: ['InMemoryPolicyStore'],
 }

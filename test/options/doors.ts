@@ -1,6 +1,7 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { onTestFinished } from 'vitest'
+import { Channel, Contacts, directChannel, emailWebhook, slackEvents, standardWebhook, telegramBot, twilioSms } from '../../src/channel/index.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
 import { useThread, WatchedThread } from '../../src/client/react/index.ts'
@@ -8,7 +9,8 @@ import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
 import {
   CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
 } from '../../src/index.ts'
-import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL } from '../../src/store/sqlite/index.ts'
+import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
+import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { providerServer, scriptedModel, sourceConformance, virtualClock } from '../../src/testing/index.ts'
@@ -46,7 +48,7 @@ const woken = (more: object) => ({ ...send, ifIdle: { streamOptions: { ...more }
 
 const stores: Doors = {
   InMemoryStore: (more) => new InMemoryStore(more),
-  LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL].map((Store) => new Store({ url, ...more })),
+  LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL].map((Store) => new Store({ url, ...more })),
   CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
   Retention: (more) => new InMemoryStore({ retention: more }),
   PruneOptions: (more) => new InMemoryStore({ retention: { messages: '1d' } }).prune(more),
@@ -74,11 +76,39 @@ const objects: Doors = {
   'ResourceMemory.reindex': (more) => memory().forResource('u').reindex(more),
 }
 
+const policies: Doors = {
+  CedarPoliciesOptions: (more) => new CedarPolicies(more),
+  FilePolicyStoreOptions: (more) => new FilePolicyStore({ folder: 'unused', ...more }),
+  SavePoliciesOptions: (more) => new CedarPolicies({ logger: silentLogger }).savePolicies('t', {}, more),
+  'SavePoliciesOptions of a store': (more) => new FilePolicyStore({ folder: 'unused' }).savePolicies('t', {}, more),
+  'SavePoliciesOptions of a store in memory': (more) => new InMemoryPolicyStore().savePolicies('t', {}, more),
+}
+
+const channels: Doors = {
+  ChannelOptions: (more) => new Channel({ id: 'c', adapter: directChannel(), resourceId: 'u', ...more }),
+  Contact: (more) => new Contacts([{ id: 'mum', addresses: [], ...more }]),
+  ContactAddress: (more) => new Contacts([{ id: 'mum', addresses: [{ kind: 'sms', address: '+15550100', ...more }] }]),
+  'Contacts.addAddress': (more) => new Contacts([{ id: 'mum', addresses: [] }]).addAddress('mum', { kind: 'sms', address: '+15550100', since: 1, ...more }),
+  StandardWebhookOptions: (more) => standardWebhook({ secret, ...more }),
+  WebhookReplies: (more) => standardWebhook({ secret, replies: { url: 'https://a.example', ...more } }),
+  TwilioSmsOptions: (more) => twilioSms({ authToken: secret, url: 'https://a.example', ...more }),
+  TelegramBotOptions: (more) => telegramBot({ secretToken: secret, ...more }),
+  SlackEventsOptions: (more) => slackEvents({ signingSecret: secret, ...more }),
+  EmailWebhookOptions: (more) => emailWebhook({ secret, authservId: 'mx', ...more }),
+  DirectChannelOptions: (more) => directChannel(more),
+  'HeedClient.listReplies': (more) => client().listReplies(more),
+  'HeedClient.retryReply': (more) => client().retryReply({ id: 'x', ...more }),
+  ReplyListQuery: (more) => heed().channels.listReplies(more),
+  ReplyScope: (more) => heed().channels.getReply({ id: 'x', ...more }),
+  'Channels.retryReply': (more) => heed().channels.retryReply({ id: 'x', ...more }),
+}
+
 const servers: Doors = {
   HandlerOptions: (more) => handler(more),
   ServeOptions: (more) => serve(heed(), more),
   CorsOptions: (more) => handler({ cors: { origin: 'https://a.example', ...more } }),
   RateLimitOptions: (more) => handler({ rateLimit: { requests: 1, ...more } }),
+  ServerLimits: (more) => handler({ limits: more }),
   apiKeys: (more) => apiKeys({ ['k'.repeat(16)]: { id: 'ada', resources: '*', ...more } }),
   JwtOptions: (more) => jwt({ jwks: { keys: [] }, issuer: 'i', audience: 'a', ...more }),
   WebhookSignalsOptions: (more) => new WebhookSignals({ secret, ...more }),
@@ -202,4 +232,4 @@ const others: Doors = {
   SourceHarness: (more) => sourceConformance({ storage: () => new InMemoryStore(), source, things: ['a', 'b'], ...more }),
 }
 
-export const doors: Doors = { ...stores, ...objects, ...servers, ...agents, ...clients, ...others }
+export const doors: Doors = { ...stores, ...objects, ...policies, ...channels, ...servers, ...agents, ...clients, ...others }

@@ -6,15 +6,18 @@ import { cited } from './cited.ts'
 import { declaredOptions, exportedCalls } from './declared.ts'
 import { doors } from './doors.ts'
 import { runs } from './probes/calls.ts'
+import { channels } from './probes/channels.ts'
 import { clientRequests } from './probes/requests.ts'
 import { constructors } from './probes/constructors.ts'
 import { pages } from './probes/pages.ts'
+import { policies } from './probes/policies.ts'
 import { sends } from './probes/sends.ts'
 import { servers } from './probes/servers.ts'
 import { storesAndTools } from './probes/stores-and-tools.ts'
 import { threads } from './probes/threads.ts'
+import { watches } from './probes/watches.ts'
 
-const probes = [...sends, ...runs, ...threads, ...constructors, ...storesAndTools, ...servers, ...clientRequests, ...pages]
+const probes = [...sends, ...runs, ...threads, ...watches, ...channels, ...constructors, ...storesAndTools, ...servers, ...policies, ...clientRequests, ...pages]
 
 /** What is declared and what is shown, as `Owner.option`. */
 const declared = [...declaredOptions(calls)].flatMap(([owner, options]) => [...options].map((option) => `${owner}.${option}`))

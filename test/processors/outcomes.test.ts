@@ -73,7 +73,7 @@ describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => 
     expect(await agent.explain({ ...thread, signalId: 'm' })).toMatchObject({ state: 'rejected', reason: 'no', processorId: 'guard', step: 0 })
   })
 
-  it.each([{ lets: true }, { lets: false }])('[A4.4] is not told while processors are at it, also to who repeats it; they let it pass: $lets', async ({ lets }) => {
+  it.each([{ lets: true }, { lets: false }])('[A4.4] is not resolved while processors check the input, also for a repeated send; they accept it: $lets', async ({ lets }) => {
     const { guard, asked, answer } = doorkeeper()
     const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Hello.'), inputProcessors: [guard] })
     openHeed({ agent }, make().store())
@@ -108,7 +108,7 @@ describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => 
     expect(await agent.sendMessage({ id: 'm', contents: 'Go.' }, thread).outcome).toMatchObject({ action: 'woke', step: 0 })
   })
 
-  it.each([{ lets: true }, { lets: false }])('[A4.2] is the same truth for who sent it from another process: let pass $lets', async ({ lets }) => {
+  it.each([{ lets: true }, { lets: false }])('[A4.2] is the same for a sender in another process; processors accept the input: $lets', async ({ lets }) => {
     const place = make()
     const { guard, asked, answer } = doorkeeper()
     const hold = gate()

@@ -31,7 +31,7 @@ describe.each(placeKinds())('what a refused run asked another agent, $name', ({ 
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('Find the whale')
   })
 
-  it('[R7.8] and what is still at work there ends quietly and leaves nothing', async () => {
+  it('[R7.8] ends what still runs there without an error, and leaves nothing stored', async () => {
     const logged: string[] = []
     const atWork = gate()
     const guard: Processor = { id: 'guard', processToolResult: ({ toolName, abort }) => (toolName === 'beside' ? abort('refused') : undefined) }

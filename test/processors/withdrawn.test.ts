@@ -31,7 +31,7 @@ function guarded(at: 'output result' | 'output step' | 'mid-run input' | 'sub-ag
 }
 
 describe.each(sharedPlaceKinds())('what was refused after it was shown, $name', ({ make }) => {
-  it.each(['output result', 'output step', 'mid-run input', 'sub-agent'] as const)('[R7.9] by a refusal of the %s is told to nobody who comes later or comes back, here and in other processes', async (at) => {
+  it.each(['output result', 'output step', 'mid-run input', 'sub-agent'] as const)('[R7.9] by a rejection of the %s is sent to no subscriber that connects later or reconnects, here and in other processes', async (at) => {
     const place = make()
     const { agent, sub } = guarded(at, place)
     const there = new Agent({ id: 'a', model: scriptedModel([]) })
@@ -56,7 +56,7 @@ describe.each(sharedPlaceKinds())('what was refused after it was shown, $name', 
     expect(JSON.stringify(snapshot)).not.toContain('FORBIDDEN')
   })
 
-  it('[R7.9] of an answer that is given again is left out for who joins the run', async () => {
+  it('[R7.9] of an answer that the model replaced is left out for subscribers that join the run', async () => {
     const hold = gate()
     const polite: Processor = { id: 'polite', processOutputStep: ({ text, abort }) => (text.includes('FORBIDDEN') ? abort('no', { retry: true }) : undefined) }
     const model = scriptedModel([{ text: ['It is ', 'FORBIDDEN.'] }, { text: ['Better', '.'], gate: hold.promise }])

@@ -1,5 +1,7 @@
 /** Payloads in the shapes that GitHub sends: what Heed reads of them, and around it what it does not. */
 
+const began = new Date(Date.now() - 120_000).toISOString()
+const ended = new Date(Date.now() - 60_000).toISOString()
 const api = 'https://api.github.com'
 
 function account(login: string, id: number) {
@@ -43,7 +45,7 @@ export function checkSuite(given: Checked) {
     action: 'completed',
     check_suite: {
       id: suite, node_id: `CS_${suite}`, head_branch: branch, head_sha: shaOf(branch ?? `suite-${suite}`), status: 'completed', conclusion, url: `${repository.url}/check-suites/${suite}`, before: shaOf('before'), after: shaOf('after'),
-      pull_requests: pullsOf(given), app: byActions ? actions : ci, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:01:00Z', latest_check_runs_count: 1, head_commit: { id: shaOf('x'), message: 'Fix' },
+      pull_requests: pullsOf(given), app: byActions ? actions : ci, created_at: began, updated_at: ended, latest_check_runs_count: 1, head_commit: { id: shaOf('x'), message: 'Fix' },
     },
     repository, sender,
   }
@@ -59,7 +61,7 @@ export function checkRun(given: Checked) {
     action: 'completed',
     check_run: {
       id, node_id: `CR_${id}`, head_sha: check_suite.head_sha, external_id: '', url: `${repository.url}/check-runs/${id}`, html_url: `https://github.com/acme/shop/runs/${id}`, details_url: 'https://ci.example',
-      status: 'completed', conclusion, started_at: '2026-01-01T00:00:00Z', completed_at: '2026-01-01T00:01:00Z', output: { title: null, summary: null, text: null, annotations_count: 0, annotations_url: '' },
+      status: 'completed', conclusion, started_at: began, completed_at: ended, output: { title: null, summary: null, text: null, annotations_count: 0, annotations_url: '' },
       name, check_suite, app: check_suite.app, pull_requests: pullsOf(given),
     },
     repository, sender,
@@ -76,7 +78,7 @@ export function workflowRun(given: Checked & { from?: string; elsewhere?: number
       id, name, node_id: `WFR_${id}`, head_branch: branch, head_sha: shaOf(branch ?? ''), run_number: id, event: 'pull_request', status: 'completed', conclusion, workflow_id: 3, check_suite_id: id,
       url: `${repository.url}/actions/runs/${id}`, html_url: `https://github.com/acme/shop/actions/runs/${id}`,
       pull_requests: [...pullsOf(given), ...(elsewhere === undefined ? [] : [pull(elsewhere, branch ?? '', repositoryOf('upstream/shop', 900))])],
-      created_at: '2026-01-01T00:00:00Z', actor: sender, run_attempt: 1, head_commit: { id: shaOf('x'), message: 'Fix' }, repository, head_repository,
+      created_at: began, actor: sender, run_attempt: 1, head_commit: { id: shaOf('x'), message: 'Fix' }, repository, head_repository,
     },
     workflow: { id: 3, name, path: '.github/workflows/ci.yml', state: 'active' },
     repository, sender,
@@ -87,14 +89,14 @@ export function status(state: string, { branches = ['fix'], context = 'ci/acme' 
   const sha = shaOf('fix')
   return {
     id: ++runs, sha, name: 'acme/shop', target_url: 'https://ci.example/7', avatar_url: null, context, description: 'The build broke', state, commit: { sha, node_id: 'C_1', commit: { message: 'Fix', author: { name: 'Ada' } } },
-    branches: branches.map((name) => ({ name, commit: { sha, url: '' }, protected: false })), created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z', repository, sender,
+    branches: branches.map((name) => ({ name, commit: { sha, url: '' }, protected: false })), created_at: began, updated_at: began, repository, sender,
   }
 }
 
 const pullRequest = { ...pull(12, 'fix'), node_id: 'PR_1', html_url: 'https://github.com/acme/shop/pull/12', state: 'open', locked: false, title: 'Fix the till', user: sender, body: 'It counts twice.', draft: false, merged: false, labels: [], _links: { self: { href: '' } } }
 
 export function review(state: string, body: string | null) {
-  return { action: 'submitted', review: { id: ++runs, node_id: 'PRR_1', user: sender, body, commit_id: shaOf('fix'), submitted_at: '2026-01-01T00:00:00Z', state, html_url: 'https://github.com/acme/shop/pull/12#pullrequestreview-1', author_association: 'OWNER', _links: { html: { href: '' } } }, pull_request: pullRequest, repository, sender }
+  return { action: 'submitted', review: { id: ++runs, node_id: 'PRR_1', user: sender, body, commit_id: shaOf('fix'), submitted_at: began, state, html_url: 'https://github.com/acme/shop/pull/12#pullrequestreview-1', author_association: 'OWNER', _links: { html: { href: '' } } }, pull_request: pullRequest, repository, sender }
 }
 
 export function reviewComment(body: string) {

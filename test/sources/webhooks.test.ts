@@ -7,16 +7,16 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
-import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
+import { GitHubSignals, WebhookSignals, type WebhookSignalsOptions } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hub, hubSecret, secret, standard } from './signing.ts'
 
 const thread = { threadId: 't1', resourceId: 'user-1' }
 
-async function listening(model: LanguageModel = scriptedModel(['Noted.'], { loop: true })) {
+async function listening(model: LanguageModel = scriptedModel(['Noted.'], { loop: true }), more: Partial<WebhookSignalsOptions> = {}) {
   const storage = new InMemoryStore()
-  const webhook = new WebhookSignals({ id: 'shop', secret })
+  const webhook = new WebhookSignals({ id: 'shop', secret, ...more })
   const github = new GitHubSignals({ secret: hubSecret })
   const agent = new Agent({ id: 'guide', model, tools: webhook.getTools(), notifications: { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } })
   const heed = new Heed({ agents: { agent }, storage, sources: [webhook, github], logger: silentLogger })
@@ -90,7 +90,7 @@ describe('webhooks', () => {
   })
 
   it('[E1.2] reads CloudEvents in both of their forms', async () => {
-    const { webhook, post, inbox } = await listening()
+    const { webhook, post, inbox } = await listening(undefined, { acceptUnsignedHeaders: true })
     await webhook.subscribe({ ...thread, agentId: 'guide', externalId: 'order-7' })
     const structured = JSON.stringify({ specversion: '1.0', id: 'e1', source: '/shop', type: 'order.shipped', subject: 'order-7', data: { carrier: 'ox' } })
     expect(await (await post('shop', standard(structured, { id: 'a', 'content-type': 'application/cloudevents+json' }))).json()).toEqual({ delivered: 1 })

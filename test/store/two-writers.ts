@@ -5,13 +5,14 @@ import { createClient } from '@libsql/client'
 import { afterAll, afterEach } from 'vitest'
 import {
   notificationWriterConformance, scheduleWriterConformance, storeWriterConformance, subscriptionWriterConformance,
+  watchWriterConformance,
 } from '../../src/testing/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import type { Meeting } from './no-locks.ts'
 import { SecondConnection } from './second-connection.ts'
 
-export type Tried = 'memory' | 'notifications' | 'schedules' | 'subscriptions'
+export type Tried = 'memory' | 'notifications' | 'schedules' | 'subscriptions' | 'watches'
 
 /** How a database file is opened the first and the second time. */
 export interface Engine {
@@ -105,4 +106,5 @@ export const twoWriters = [
   ...casesOf('notifications', notificationWriterConformance),
   ...casesOf('schedules', scheduleWriterConformance),
   ...casesOf('subscriptions', subscriptionWriterConformance),
+  ...casesOf('watches', watchWriterConformance),
 ]

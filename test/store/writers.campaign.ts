@@ -25,6 +25,7 @@ const rightWithoutLocks = [
   '[N4.1] [R1.6] a watcher that reads while both write sees every record',
   '[E1.3] [R1.6] a subscription that both make is one row with the metadata of both',
   '[E1.1] [R1.6] a delivery that both record is recorded, and neither call fails',
+  '[V3.13] [R1.6] two messages of a thread that are annotated at once are asked in their order',
 ]
 
 /** Without the ids: a store without locks proves no promise. */

@@ -54,6 +54,7 @@ export async function recallSources(
   if (found?.isRequested && !index) throw noIndex()
   if (!found || !index) return []
   const { setting, embedder } = found
+  index.reportTo?.(environment.logger)
   if (embedder) index.embedWith(embedder, environment.logger)
   return [
     recallSource(setting, {

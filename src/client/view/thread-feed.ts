@@ -18,7 +18,7 @@ export class ThreadFeed {
   /** The client for requests. A new one is used from the next request on. */
   agent: AgentClient
   readonly #scope: ThreadScope
-  readonly #inbox: boolean
+  readonly #beside: { inbox: boolean; watches: boolean }
   readonly #listeners = new Set<FeedListener>()
   #view = emptyView
   #isReady = false
@@ -26,11 +26,11 @@ export class ThreadFeed {
   #subscription: AbortController | undefined
   #pause: AbortController | undefined
 
-  /** `inbox`: also receive the numbers of pending and unread notifications. */
-  constructor(agent: AgentClient, scope: ThreadScope, { inbox = false }: { inbox?: boolean } = {}) {
+  /** `inbox`: also receive the numbers of pending and unread notifications; `watches`: what happens to watches. */
+  constructor(agent: AgentClient, scope: ThreadScope, { inbox = false, watches = false }: { inbox?: boolean; watches?: boolean } = {}) {
     this.agent = agent
     this.#scope = scope
-    this.#inbox = inbox
+    this.#beside = { inbox, watches }
   }
 
   get view(): ThreadView {
@@ -91,7 +91,7 @@ export class ThreadFeed {
 
   async #subscribe(closed: AbortSignal): Promise<void> {
     for (let rejections = 0; !closed.aborted; rejections++) {
-      const subscription = this.agent.watchThread({ ...this.#scope, snapshot: true, inbox: this.#inbox })
+      const subscription = this.agent.watchThread({ ...this.#scope, snapshot: true, ...this.#beside })
       const unsubscribe = () => subscription.unsubscribe()
       closed.addEventListener('abort', unsubscribe, { once: true })
       try {

@@ -4,7 +4,7 @@ import type { Message, ToolApprovalRecord } from '../../message/message.ts'
 import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Signal } from '../../signals/signal.ts'
-import type { ThreadSnapshot } from '../../thread/watch/subscription.ts'
+import type { ThreadSnapshot } from '../../thread/stream/subscription.ts'
 import type { OverWire } from '../connection.ts'
 
 /** A tool call of a suspended run. */
@@ -106,7 +106,7 @@ export function reduceChunk(view: ThreadView, chunk: Chunk): ThreadView {
 function reduceDataChunk(view: ThreadView, { type, data }: DataChunk): ThreadView {
   if (type === 'data-thread-snapshot') return fromSnapshot(data as OverWire<ThreadSnapshot>)
   // Not part of the conversation.
-  if (type === 'data-inbox') return view
+  if (type === 'data-inbox' || type === 'data-watch') return view
   if (type === 'data-user-message' || type === 'data-signal') {
     const signal = data as Signal
     return signal.transient ? view : withMessage(view, signalMessage(signal))

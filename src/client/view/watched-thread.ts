@@ -3,7 +3,7 @@ import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { isURLText, readFileData } from '../../message/file-data.ts'
 import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
-import type { Chunk } from '../../message/chunk.ts'
+import type { Chunk, WatchEvent } from '../../message/chunk.ts'
 import type { MessageInput, MessageInputObject, SignalContents } from '../../signals/signal.ts'
 import type { AgentClient, DecidedCall, QueuedOverWire, SendTarget } from '../agent.ts'
 import type { MemoryClient } from '../memory.ts'
@@ -22,6 +22,8 @@ export interface WatchedState extends ThreadView {
   queued: readonly QueuedOverWire[]
   /** Numbers of notifications: not yet delivered, and not yet seen. Null until the server sends them, which older servers don't. */
   inbox: { pending: number; unread: number } | null
+  /** What happened to watches of the thread while this display was connected: the last 100 events, oldest first. */
+  watches: readonly WatchEvent[]
   /** Why the last send failed, until the next one, or until that message is sent after all. */
   sendError: string | null
 }
@@ -42,6 +44,9 @@ interface SentMessage {
   hasFailed: boolean
 }
 
+/** How many events of watches are kept. */
+const keptEvents = 100
+
 /** Chunks after which the queue may have changed. */
 const queueChanges: ReadonlySet<string> = new Set(['start', 'finish', 'abort', 'error', 'data-thread-snapshot'])
 
@@ -53,7 +58,9 @@ export class WatchedThread {
   readonly #feed: ThreadFeed
   readonly #scope: ThreadScope
   readonly #listeners = new Set<() => void>()
-  #state: WatchedState = { ...emptyView, connection: 'connecting', connectionError: null, queued: [], inbox: null, sendError: null }
+  #state: WatchedState = {
+    ...emptyView, connection: 'connecting', connectionError: null, queued: [], inbox: null, watches: [], sendError: null,
+  }
   readonly #sent = new Map<string, SentMessage>()
   readonly #older = new OlderMessages()
   /** The pending signals, as they were read last. */
@@ -64,7 +71,7 @@ export class WatchedThread {
 
   constructor(agent: AgentClient, scope: ThreadScope) {
     checkNames('WatchedThread', scope, scopeFields)
-    this.#feed = new ThreadFeed(agent, scope, { inbox: true })
+    this.#feed = new ThreadFeed(agent, scope, { inbox: true, watches: true })
     this.#scope = scope
   }
 
@@ -245,6 +252,8 @@ export class WatchedThread {
       const { pending, unread } = chunk.data as { pending: number; unread: number }
       return this.#show({ inbox: { pending, unread } })
     }
+    if (chunk.type === 'data-watch' && 'data' in chunk)
+      return this.#show({ watches: [...this.#state.watches.slice(1 - keptEvents), chunk.data as WatchEvent] })
     if (chunk.type === 'data-thread-snapshot') this.#older.keep(olderThan(this.#feed.view, this.#state.messages))
     this.#show({ connection: 'live', connectionError: null })
     if (queueChanges.has(chunk.type)) void this.#readQueue()

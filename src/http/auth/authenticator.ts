@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isPromise } from '../../base/promises.ts'
 import type { Logger } from '../../base/logger.ts'
-import { isLoopback, type HttpRequest } from '../request/exchange.ts'
+import { findProxyHeader, isLoopback, type HttpRequest } from '../request/exchange.ts'
 import { localPrincipal, principalFlaw, type Authenticate, type Principal } from './principal.ts'
 
 /** How long `auth` may take. */
@@ -27,7 +27,7 @@ export class Authenticator {
     const auth = this.#auth
     if (auth === 'local') {
       // A page of another site whose name resolves to this machine still sends that name in `Host`.
-      if (isLoopback(request.hostname)) return localPrincipal
+      if (isLoopback(request.hostname)) return localCaller(request)
       throw new HeedError('unauthorized', 'This server only accepts requests from this machine. Call it as localhost, or configure auth.')
     }
     if (!auth) {
@@ -49,7 +49,7 @@ export class Authenticator {
     let principal: Principal | null | undefined
     let flaw: string | undefined
     try {
-      const result = auth(request.fetchRequest)
+      const result = auth(request.fetchRequest, { logger: this.#logger })
       principal = isPromise(result) ? await this.#inTime(result) : result
       flaw = principal ? principalFlaw(principal) : undefined
     } catch (error) {
@@ -76,6 +76,17 @@ export class Authenticator {
       this.#pending.delete(cut.reject)
     }
   }
+}
+
+/** A proxy on this machine passes requests of the whole network on, and may write its own `Host`. */
+function localCaller(request: HttpRequest): Principal {
+  const header = findProxyHeader(request)
+  if (header === undefined) return localPrincipal
+  throw new HeedError(
+    'unauthorized',
+    `This server has no auth and the request came through a proxy (it has the header ${header}). Configure auth, apiKeys() or jwt(), ` +
+      'or call the server directly from this machine.',
+  )
 }
 
 function serverClosing(): HeedError {

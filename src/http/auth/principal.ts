@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
 
 /** The authenticated sender of a request, and the resources that it may access. */
 export interface Principal {
@@ -8,25 +9,43 @@ export interface Principal {
   id: string
   /** The resources whose threads it may read and write; `'*'`: all of them. */
   resources: readonly string[] | '*'
-  /** May also use routes that concern no single resource: metrics, `tick`. Implied by `'*'`. */
+  /** Has the scope `operate`: metrics, `tick`, and prompts of agents. Implied by `'*'` without `scopes`. */
   operator?: boolean
+  /**
+   * What it may do: any of `PrincipalScope`, such as `principalScopes.endUser`. By default all except for `operate`. Policies read them,
+   * and other names among them, as `principal.scopes`.
+   */
+  scopes?: readonly string[]
+}
+
+/** What a server gives to its `auth` besides the request. */
+export interface AuthContext {
+  /** The operator's log, for what the caller must not learn. */
+  logger: Logger
 }
 
 /** Finds the principal of a request; null, and an error that it throws, reject the request. */
-export type Authenticate = (request: Request) => Principal | null | undefined | Promise<Principal | null | undefined>
+export type Authenticate = (request: Request, context?: AuthContext) => Principal | null | undefined | Promise<Principal | null | undefined>
 
 /** The principal of every caller of a server that only listens on this machine. */
 export const localPrincipal: Principal = { id: 'local', resources: '*', operator: true }
 
+/** Whether the limits of tenants do not apply to it. */
+export function isOperator({ operator, resources, scopes }: Principal): boolean {
+  return operator === true || (scopes === undefined ? resources === '*' : scopes.includes('operate'))
+}
+
 /** Why a value is not a valid principal, without its values. Checked at run time, since hooks may return what their types forbid. */
 export function principalFlaw(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it must be an object with an id and resources'
-  const { id, resources, operator } = value as Record<keyof Principal, unknown>
+  const { id, resources, operator, scopes } = value as Record<keyof Principal, unknown>
   if (!isNonEmptyString(id)) return 'id must be a non-empty string'
   if (resources !== '*' && !(Array.isArray(resources) && Array.from(resources).every(isNonEmptyString))) {
     return "resources must be a list of non-empty strings, or '*'"
   }
-  return operator === undefined || typeof operator === 'boolean' ? undefined : 'operator must be true or false'
+  if (operator !== undefined && typeof operator !== 'boolean') return 'operator must be true or false'
+  const areTexts = scopes === undefined || (Array.isArray(scopes) && Array.from(scopes).every(isNonEmptyString))
+  return areTexts ? undefined : 'scopes must be a list of non-empty strings'
 }
 
 function isNonEmptyString(value: unknown): boolean {
@@ -62,10 +81,6 @@ export function mayAccess({ resources }: Principal, resourceId: string): boolean
   return resources === '*' || (Array.isArray(resources) && resources.includes(resourceId))
 }
 
-export function requireOperator({ resources, operator }: Principal): void {
-  if (resources !== '*' && !operator) throw new HeedError('forbidden', 'This route concerns all resources and is for operators only.')
-}
-
 /** Authenticates callers by a key in `Authorization: Bearer <key>` or `x-api-key`. */
 export function apiKeys(keys: Readonly<Record<string, Principal>>): Authenticate {
   const entries = Object.entries(keys).map(([key, principal], index) => {
@@ -76,7 +91,7 @@ export function apiKeys(keys: Readonly<Record<string, Principal>>): Authenticate
       throw new HeedError('invalid_argument', message, { details: { number: index + 1 } })
     }
     // The result of a hook, in contrast, may carry what the program needs elsewhere.
-    checkNames(`The principal of API key number ${index + 1}`, principal, ['id', 'resources', 'operator'])
+    checkNames(`The principal of API key number ${index + 1}`, principal, ['id', 'resources', 'operator', 'scopes'])
     if (key.length < 16) {
       throw new HeedError('invalid_argument', `The API key of '${principal.id}' is shorter than 16 characters. Use a long random key.`)
     }

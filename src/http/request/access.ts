@@ -4,6 +4,7 @@ import type { Memory } from '../../memory/memory.ts'
 import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
 import { mayAccess, resolveResource, type Principal } from '../auth/principal.ts'
+import { isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
 import { id } from '../schema/schemas.ts'
 import { threadNotFound } from './error-response.ts'
@@ -22,15 +23,22 @@ type MemoryCall = Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal
 
 /** The memory of the agent that the query names, or of the first agent: most servers have one storage for all agents. */
 export async function agentMemory(call: Pick<MemoryCall, 'heed' | 'query' | 'context'>): Promise<Memory> {
-  const all = Object.values(call.heed.listAgents())
-  const { agentId } = call.query
-  const agent = agentId === undefined ? all[0] : all.find((candidate) => candidate.id === agentId)
-  if (!agent) {
-    const message = agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`
-    throw new HeedError('unknown_agent', message, { details: { agentId } })
-  }
+  const agent = namedAgent(call)
   const requestContext = await call.context()
   return agent.getMemory(requestContext ? { requestContext } : {})
+}
+
+/** The agent of that memory, bound to the storage of the request. */
+export async function memoryAgent(call: Pick<MemoryCall, 'heed' | 'query' | 'context'>): Promise<Agent> {
+  return namedAgent(call).forRequest((await call.context()) ?? {})
+}
+
+function namedAgent({ heed, query: { agentId } }: Pick<MemoryCall, 'heed' | 'query'>): Agent {
+  const all = Object.values(heed.listAgents())
+  const agent = agentId === undefined ? all[0] : all.find((candidate) => candidate.id === agentId)
+  if (agent) return agent
+  const message = agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`
+  throw new HeedError('unknown_agent', message, { details: { agentId } })
 }
 
 /** The same memory, limited to the resource that the caller may access. */
@@ -41,7 +49,7 @@ export async function callerMemory(
   const memory = await agentMemory(call)
   if (resource === undefined) return memory
   const own = memory.forResource(resource)
-  return call.principal.resources === '*' ? own : own.withoutSystemRole()
+  return isLimited(call.principal) ? own.withoutSystemRole() : own
 }
 
 /** The thread in the path, if the caller may access it. */

@@ -2,15 +2,18 @@ import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { Agent } from '../../agent/agent.ts'
 import type { ClientOptions } from '../../client/index.ts'
 import { HeedError } from '../../base/errors.ts'
-import { isPlainObject } from '../../base/json.ts'
+import { isDeep, isPlainObject, maxDepth } from '../../base/json.ts'
 import type { Heed } from '../../heed/heed.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import { describeIssues, jsonSchemaValidator } from '../../schema/compile.ts'
 import type { Validation } from '../../schema/schema.ts'
-import type { Principal } from '../auth/principal.ts'
+import { isOperator, type Principal } from '../auth/principal.ts'
+import { isLimited } from '../auth/scopes.ts'
+import type { StreamTickets } from '../auth/stream-tickets.ts'
 import type { Call, JSONSchema, ObjectSchema, Route } from '../route.ts'
-import type { EventStreams, GracePeriod } from '../sse/event-stream.ts'
+import type { EventStreams, GracePeriod, PrincipalStreams } from '../sse/event-stream.ts'
 import type { RunCallers } from './access.ts'
+import type { ErrorTexts } from './error-texts.ts'
 import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'
 import { readIdempotencyKey } from './fields.ts'
 
@@ -26,9 +29,13 @@ export class RequestReader {
   readonly #query: RequestSchema | undefined
   readonly #body: RequestSchema | undefined
   readonly #send: boolean
+  /** The names of the query that the route knows. */
+  readonly #queryNames: ReadonlySet<string> | undefined
 
-  constructor({ query, body, send }: Route, maxBodyBytes: number) {
+  constructor({ query, body, send, anonymous }: Route, maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
+    // Senders of webhooks and probes may add what they need.
+    this.#queryNames = anonymous ? undefined : new Set([...Object.keys(query?.properties ?? {}), ...alwaysKnown])
     this.#query = query && new RequestSchema(query, 'query')
     this.#body = body && new RequestSchema(body, 'body')
     this.#send = send === true
@@ -36,6 +43,7 @@ export class RequestReader {
 
   async read(request: HttpRequest): Promise<ParsedRequest> {
     let query: Record<string, unknown> = {}
+    if (this.#queryNames && request.search !== '') checkQueryNames(new URLSearchParams(request.search), this.#queryNames)
     if (this.#query) {
       if (!this.#query.isCompiled) await this.#query.compile()
       if (request.search !== '') query = parseQuery(new URLSearchParams(request.search), this.#query.schema)
@@ -85,6 +93,20 @@ class RequestSchema {
   }
 }
 
+/** Read on every route, or sent by existing clients to every route. */
+const alwaysKnown = ['requestContext', 'agentId', 'resourceId', 'ticket']
+
+/** Rejects unknown parameters by name: a filter that is misspelt would otherwise return everything. */
+function checkQueryNames(search: URLSearchParams, known: ReadonlySet<string>): void {
+  for (const name of search.keys()) {
+    const field = name.replace(/\[[^[\]]*\]$/, '')
+    if (known.has(field)) continue
+    const names = [...known].filter((one) => one !== 'ticket').join(', ')
+    const message = `There is no query parameter '${name.slice(0, 64)}'. Known: ${names}.`
+    throw new HeedError('invalid_argument', message, { details: { field: name } })
+  }
+}
+
 /**
  * The query as the schema types it: numbers and booleans as such, objects as JSON or as `name[key]=value`, lists of objects as JSON,
  * other lists as repeated or comma-separated values. A value that does not fit its type stays a string, so that validation reports it.
@@ -115,18 +137,42 @@ function parseValue(values: readonly string[], property: JSONSchema): unknown {
 function parseObject(search: URLSearchParams, name: string, property: JSONSchema): unknown {
   const json = search.get(name)
   if (json !== null) {
+    if (isDeep(json)) throw deepParameter(name)
     try {
       return JSON.parse(json) as unknown
     } catch (cause) {
       throw new HeedError('invalid_argument', `The query parameter ${name} is not JSON.`, { cause, details: { field: name } })
     }
   }
-  const properties = (property.properties ?? {}) as Record<string, JSONSchema>
-  const entries = Object.entries(properties).flatMap(([key, schema]) => {
-    const value = parseValue(search.getAll(`${name}[${key}]`), schema)
+  const properties = property.properties as Record<string, JSONSchema> | undefined
+  const keys = properties ? Object.keys(properties) : keysOf(search, name)
+  const entries = keys.flatMap((key) => {
+    const values = search.getAll(`${name}[${key}]`)
+    const value = properties ? parseValue(values, properties[key] ?? {}) : parseScalar(values[0])
     return value === undefined ? [] : [[key, value] as const]
   })
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
+}
+
+/** The keys of `name[key]=value`, for an object with any properties. */
+function keysOf(search: URLSearchParams, name: string): string[] {
+  const keys = [...search.keys()].filter((key) => key.startsWith(`${name}[`) && key.endsWith(']'))
+  return [...new Set(keys.map((key) => key.slice(name.length + 1, -1)))]
+}
+
+/** A value without a schema: a number, a boolean or null where it is written as one, otherwise a text. `"5"` is a text. */
+function parseScalar(value: string | undefined): unknown {
+  if (value === undefined || !/^(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|".*")$/s.test(value)) return value
+  try {
+    return JSON.parse(value) as unknown
+  } catch {
+    return value
+  }
+}
+
+function deepParameter(name: string): HeedError {
+  const message = `The query parameter ${name} is nested deeper than ${maxDepth} levels.`
+  return new HeedError('invalid_argument', message, { details: { field: name } })
 }
 
 /**
@@ -143,9 +189,13 @@ export type ContextOf = (asked: {
 export interface ServerContext {
   readonly heed: Heed
   readonly events: EventStreams
+  readonly errorTexts: ErrorTexts
+  readonly tickets: StreamTickets
   readonly gracePeriod: GracePeriod
   readonly runCallers: RunCallers
   readonly requestContext: ContextOf | undefined
+  /** The shortest interval of the schedules that a principal which is no operator creates. */
+  readonly scheduleMs: number
   /** The path below which the routes are mounted. */
   readonly prefix: string
   /** Answers a request of this process as a principal, without authentication. */
@@ -163,6 +213,7 @@ export class RequestCall implements Call {
   readonly principal: Principal
   readonly idempotencyKey: string | undefined
   readonly request: HttpRequest
+  approvable: string | undefined
   readonly #server: ServerContext
   #agent: Agent | undefined
 
@@ -187,8 +238,17 @@ export class RequestCall implements Call {
     return this.#server.heed
   }
 
-  get events(): EventStreams {
-    return this.#server.events
+  get events(): PrincipalStreams {
+    const { events, errorTexts } = this.#server
+    return events.of(this.principal, isOperator(this.principal) ? undefined : errorTexts.showChunk)
+  }
+
+  get scheduleMs(): number {
+    return this.#server.scheduleMs
+  }
+
+  get tickets(): StreamTickets {
+    return this.#server.tickets
   }
 
   get gracePeriod(): GracePeriod {
@@ -197,6 +257,10 @@ export class RequestCall implements Call {
 
   get runCallers(): RunCallers {
     return this.#server.runCallers
+  }
+
+  get agentInPath(): Agent | undefined {
+    return this.#agent
   }
 
   get agent(): Agent {
@@ -223,7 +287,8 @@ export class RequestCall implements Call {
   context(received = contextInQuery(this.request.search)): RequestContext | undefined | Promise<RequestContext> {
     const hook = this.#server.requestContext
     if (hook) return this.#contextOf(hook, received ?? {})
-    return received === undefined ? undefined : new RequestContext(received)
+    // What tools and instructions trust must not be the word of any user.
+    return received === undefined || isLimited(this.principal) ? undefined : new RequestContext(received)
   }
 
   /** False if the agent's memory depends on the request: then `resolveStorage()` has to find the storage of its threads first. */
@@ -251,9 +316,11 @@ export class RequestCall implements Call {
 function contextInQuery(search: string): Record<string, unknown> | undefined {
   const text = search.includes('requestContext=') ? new URLSearchParams(search).get('requestContext') : null
   if (text === null) return undefined
+  const json = text.startsWith('{') ? text : Buffer.from(text, 'base64').toString('utf8')
+  if (isDeep(json)) throw deepParameter('requestContext')
   let context: unknown
   try {
-    context = JSON.parse(text.startsWith('{') ? text : Buffer.from(text, 'base64').toString('utf8'))
+    context = JSON.parse(json)
   } catch {
     context = undefined
   }

@@ -1,5 +1,7 @@
 import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
 import type { Logger } from '../../base/logger.ts'
+import type { ErrorTexts } from './error-texts.ts'
 import { jsonResponse, type HttpResponse } from './exchange.ts'
 
 const statuses: Partial<Record<HeedErrorCode, number>> = {
@@ -49,18 +51,24 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   tool_timeout: 500,
 }
 
-/** The response for an error: its code and message, never a stack or a cause. */
-export function errorResponse(error: unknown, logger: Logger, route: { method: string; path: string }): HttpResponse {
+/** The response for an error: its code and message, never a stack or a cause. `texts` hides the messages that are for operators. */
+export function errorResponse(
+  error: unknown, logger: Logger, route: { method: string; path: string }, texts?: ErrorTexts,
+): HttpResponse {
   if (!isHeedError(error)) {
-    logger.error('a request failed', { ...route, error: String(error) })
+    const errorId = newId()
+    logger.error('a request failed', { ...route, errorId, error: String(error) })
     return failure(500, {
       error: 'The server failed to process the request. The error was logged.',
       code: 'internal_error',
       retryable: false,
+      details: { errorId },
     })
   }
   const status = statuses[error.code] ?? 400
-  if (status >= 500) logger.error('a request failed', { ...route, code: error.code, error: error.message })
+  const hidden = texts?.hide(error)
+  if (status >= 500 || hidden) logger.error('a request failed', { ...route, code: error.code, ...hidden?.details, error: error.message })
+  if (hidden) return failure(status, hidden)
   const { code, message, retryable, details } = error
   return failure(status, { error: message, code, retryable, ...(details ? { details } : {}) })
 }

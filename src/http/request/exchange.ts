@@ -1,4 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { isDeep, maxDepth } from '../../base/json.ts'
 
 /** A request as the routes see it, from Node or from the platform. Costly properties are computed when they are first read. */
 export interface HttpRequest {
@@ -13,6 +14,8 @@ export interface HttpRequest {
   readonly remote: string | undefined
   /** A header by its name in lower case. */
   header(name: string): string | null
+  /** The names of all headers, in lower case. */
+  headerNames(): Iterable<string>
   text(maxBytes: number): Promise<string>
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
@@ -76,6 +79,10 @@ export class FetchHttpRequest implements HttpRequest {
     return this.fetchRequest.headers.get(name)
   }
 
+  headerNames(): Iterable<string> {
+    return this.fetchRequest.headers.keys()
+  }
+
   async text(maxBytes: number): Promise<string> {
     checkContentLength(this.header('content-length'), maxBytes)
     if (this.fetchRequest.bodyUsed) {
@@ -101,9 +108,6 @@ export class FetchHttpRequest implements HttpRequest {
 interface WithHeaders {
   header(name: string): string | null
 }
-
-/** Deeper nesting is an attempt to exhaust the stack, not a message. */
-const maxDepth = 100
 
 /** Rejects a body that is not declared as JSON, or that is compressed. */
 export function checkContentType(request: WithHeaders): void {
@@ -145,22 +149,6 @@ export function bodyTooLarge(maxBytes: number): HeedError {
   return new HeedError('too_large', message, { details: { maxBytes } })
 }
 
-function isDeep(text: string): boolean {
-  let depth = 0
-  let inString = false
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (inString) {
-      if (code === 92) index++
-      else if (code === 34) inString = false
-    } else if (code === 34) inString = true
-    else if (code === 91 || code === 123) {
-      if (++depth > maxDepth) return true
-    } else if (code === 93 || code === 125) depth--
-  }
-  return false
-}
-
 const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
 const hostForm = new RegExp(`^(\\[[0-9a-f:.]{2,45}\\]|${label}(?:\\.${label})*\\.?)(?::\\d{1,5})?$`, 'i')
 const loopbackForm = new RegExp(`^(?:(?:${label}\\.)*localhost|\\[?::1\\]?|127(?:\\.(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)){3})$`)
@@ -192,6 +180,15 @@ function parse(header: string | null): Host {
   const hostname = hostForm.exec(header ?? '')?.[1]?.toLowerCase()
   const origin = `http://${header}`
   return hostname !== undefined && URL.canParse(origin) ? { hostname, origin } : noHost
+}
+
+/** Headers that only a proxy adds. */
+const proxyHeader = /^(?:x-forwarded(?:-.+)?|forwarded|via|x-real-ip)$/
+
+/** The header by which a request shows that it came through a proxy: its sender may be anywhere, whatever host it names. */
+export function findProxyHeader(request: Pick<HttpRequest, 'headerNames'>): string | undefined {
+  for (const name of request.headerNames()) if (proxyHeader.test(name)) return name
+  return undefined
 }
 
 /** True for names and addresses that never leave this machine. */

@@ -1,7 +1,11 @@
+import { defaultRemoteOptions } from '../../agent/config.ts'
 import { HeedError } from '../../base/errors.ts'
+import { isPlainObject } from '../../base/json.ts'
 import type { AgentExecutionOptions, MemoryOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RequestContext } from '../../run/request-context.ts'
+import { isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
+import { acceptOutsideSchema } from '../../schema/outside-schema.ts'
 import { runOptions } from '../schema/schemas.ts'
 import type { HttpRequest } from './exchange.ts'
 
@@ -38,23 +42,61 @@ export function keyReused(): HeedError {
   return new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for other input. Use a new key for each send.', { details })
 }
 
+type OptionsCall = Pick<Call<unknown, unknown>, 'context' | 'agent' | 'principal'>
+
 /** The options of a run from a request's body, with the request context of its caller. A promise only if the context is one. */
 export function readRunOptions(
-  call: Pick<Call, 'context'>, body: Record<string, unknown>,
+  call: OptionsCall, body: Record<string, unknown>,
 ): AgentExecutionOptions | Promise<AgentExecutionOptions> {
+  checkRunOptions(call, body)
   const context = call.context(body.requestContext as Record<string, unknown> | undefined)
   return context instanceof Promise ? context.then((resolved) => pickRunOptions(body, resolved)) : pickRunOptions(body, context)
 }
 
 /** The options of the run that a send may start: also its id, and what `memory` has besides the thread. */
 export function readStreamOptions(
-  call: Pick<Call, 'context'>, streamOptions: Record<string, unknown> = {},
+  call: OptionsCall, streamOptions: Record<string, unknown> = {},
 ): WokenRunOptions | Promise<WokenRunOptions> {
   const options: WokenRunOptions | Promise<WokenRunOptions> = readRunOptions(call, streamOptions)
   const { runId, memory } = streamOptions as Pick<WokenRunOptions, 'runId' | 'memory'>
   if (runId === undefined && memory === undefined) return options
   const own = omitUndefined({ runId, memory: memory && pickMemory(memory) })
   return options instanceof Promise ? options.then((resolved) => ({ ...resolved, ...own })) : { ...options, ...own }
+}
+
+/** Options that do not need the permission of the agent's author: they change nothing of the agent. */
+const unrestricted = new Set(['requestContext'])
+
+/** Rejects an option that the agent's author does not let limited principals set, by its name. */
+function checkRunOptions({ agent, principal }: OptionsCall, body: Record<string, unknown>): void {
+  if (!isLimited(principal)) return
+  const allowed: readonly string[] = agent.remote?.options ?? defaultRemoteOptions
+  for (const name of Object.keys(body)) {
+    if (body[name] === undefined || !Object.hasOwn(runOptions, name) || unrestricted.has(name)) continue
+    if (name === 'modelSettings' && allowed.includes('modelSettings.headers')) continue
+    if (!allowed.includes(name)) throw optionForbidden(name)
+    if (name === 'modelSettings' && isPlainObject(body.modelSettings) && body.modelSettings.headers !== undefined) {
+      throw optionForbidden('modelSettings.headers')
+    }
+  }
+}
+
+function optionForbidden(option: string): HeedError {
+  const message = `You may not set '${option}' of a run. The author of the agent can allow it: remote: { options: ['${option}', …] }.`
+  return new HeedError('forbidden', message, { details: { option } })
+}
+
+/** The roles of messages that users and their programs write. The others are Heed's, or instruct the model. */
+const userRoles: readonly unknown[] = ['user', 'assistant', 'tool']
+
+/** Rejects messages of a limited principal that the model would take for instructions. */
+export function checkRoles({ principal }: Pick<Call<unknown, unknown>, 'principal'>, messages: unknown): void {
+  if (!isLimited(principal)) return
+  for (const message of [messages].flat()) {
+    if (!isPlainObject(message) || message.role === undefined || userRoles.includes(message.role)) continue
+    const why = `You may not send messages of the role '${String(message.role)}'.`
+    throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
+  }
 }
 
 function pickMemory({ thread, resource, options }: NonNullable<WokenRunOptions['memory']>): NonNullable<WokenRunOptions['memory']> {
@@ -73,6 +115,8 @@ function pickRunOptions(body: Record<string, unknown>, requestContext: RequestCo
     if (name !== 'requestContext' && Object.hasOwn(runOptions, name) && body[name] !== undefined) options[name] = body[name]
   }
   if (requestContext) options.requestContext = requestContext
+  const { structuredOutput } = body as { structuredOutput?: { schema?: unknown } }
+  if (structuredOutput?.schema !== undefined) acceptOutsideSchema(structuredOutput.schema, 'structuredOutput.schema')
   if (body.clientTools !== undefined) options.clientTools = readClientTools(body.clientTools as Record<string, unknown>)
   return options
 }
@@ -87,6 +131,7 @@ function readClientTools(tools: Record<string, unknown>): Record<string, unknown
       }
       const { description, inputSchema, parameters } = tool as Record<string, unknown>
       const schema = inputSchema ?? parameters ?? { type: 'object', properties: {} }
+      acceptOutsideSchema(schema, `inputSchema of clientTools.${name}`)
       return [name, { ...(typeof description === 'string' ? { description } : {}), inputSchema: schema }]
     }),
   )

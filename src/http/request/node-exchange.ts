@@ -88,6 +88,10 @@ class NodeHttpRequest implements HttpRequest {
     return value === undefined ? null : Array.isArray(value) ? value.join(', ') : value
   }
 
+  headerNames(): Iterable<string> {
+    return Object.keys(this.#incoming.headers)
+  }
+
   async text(maxBytes: number): Promise<string> {
     const length = this.header('content-length')
     checkContentLength(length, maxBytes)

@@ -5,7 +5,7 @@ import type { AgentInput } from '../../message/read/input.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { findCallerRun } from '../request/access.ts'
-import { omitUndefined, parseDate, readRunOptions } from '../request/fields.ts'
+import { checkRoles, omitUndefined, parseDate, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type ObjectSchema, type Route } from '../route.ts'
 import { decided, fullOutput, suspendedRuns } from '../schema/response-schemas.ts'
 import { anything, date, flag, id, object, page, perPage, record, text, threadScope } from '../schema/schemas.ts'
@@ -97,13 +97,14 @@ interface DecidedRequest {
 }
 
 /** The request that a decision names, and its sender. The digest shows that the sender decides about what it was shown. */
-function requestOf({ body: { toolCallId, approvalId, digest }, principal }: Pick<Call<DecidedRequest, unknown>, 'body' | 'principal'>) {
+function requestOf({ body, principal, approvable }: Pick<Call<DecidedRequest, unknown>, 'body' | 'principal' | 'approvable'>) {
+  const { toolCallId, approvalId, digest } = body
   if (approvalId !== undefined && digest === undefined) {
     throw new HeedError('invalid_argument', 'digest is missing. Send the digest of the request that approvalId names.', {
       details: { field: 'digest' },
     })
   }
-  return { ...omitUndefined({ toolCallId, approvalId, digest }), by: principal.id }
+  return { ...omitUndefined({ toolCallId, approvalId: approvable ?? approvalId, digest }), by: principal.id }
 }
 
 export const approvals: readonly Route[] = [
@@ -119,6 +120,7 @@ export const approvals: readonly Route[] = [
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
       const resourceId = requireResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
+        checkRoles(call, messages)
         const options = await readRunOptions(call, streamOptions)
         const { runId } = await queueTurn(call.agent, {
           threadId,

@@ -2,6 +2,7 @@ import type { HeedChatTransport, ChatMessage, UIChunk } from '../../client/ai-sd
 import { describe } from '../../base/errors.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { threadIdOf } from '../request/access.ts'
+import { checkRoles } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { flag, id, object, record } from '../schema/schemas.ts'
 
@@ -31,6 +32,7 @@ export const chat: readonly Route[] = [
     summary: 'Sends the last message of an AI SDK chat to the thread, and streams the answer as a UI message stream',
     async handle(call) {
       const { id: chatId, messages, trigger = 'submit-message', queue = false, requestContext } = call.body
+      checkRoles(call, messages)
       const resourceId = requireResource(call.principal, call.body.resourceId)
       const transport = await transportFor(call, resourceId, requestContext)
       return respond(call, await transport.sendMessages({ trigger, chatId, messages, body: { queue } }))

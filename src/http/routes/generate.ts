@@ -6,7 +6,7 @@ import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { WaitingCall } from '../../run/step/step-result.ts'
 import { requireResource } from '../auth/principal.ts'
-import { omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
+import { checkRoles, omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { fullOutput } from '../schema/response-schemas.ts'
 import { anything, id, memoryOptions, object, runOptions } from '../schema/schemas.ts'
@@ -74,6 +74,7 @@ function ofCaller({ request, runCallers, principal }: GenerateCall, options: Age
 async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   const { body, principal } = call
   const { memory, threadId, resourceId, runId } = body
+  checkRoles(call, body.messages)
   const options = { ...(await readRunOptions(call, body)), ...omitUndefined({ runId }) }
   const thread = memory?.thread ?? threadId
   if (thread === undefined) return options

@@ -7,12 +7,14 @@ import { memory } from './memory.ts'
 import { messages } from './messages.ts'
 import { notifications } from './notifications.ts'
 import { operations, type Operations } from './operations.ts'
+import { replies } from './replies.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { sends } from './sends.ts'
 import { subscriptions } from './subscriptions.ts'
 import { threadState } from './thread-state.ts'
 import { threads } from './threads.ts'
+import { watches } from './watches.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Every route of the server. */
@@ -24,6 +26,8 @@ export function allRoutes(sources: Operations): Route[] {
     ...threadState,
     ...notifications,
     ...schedules,
+    ...watches,
+    ...replies,
     ...approvals,
     ...runs,
     ...generate,

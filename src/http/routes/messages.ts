@@ -9,7 +9,7 @@ import type { MemoryOptions } from '../../run/options.ts'
 import { refKey } from '../../store/contract/recall.ts'
 import { requireResource } from '../auth/principal.ts'
 import { callerMemory, hasThread, isForbidden, memoryQuery, requireThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
-import { omitUndefined, parseDate } from '../request/fields.ts'
+import { checkRoles, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
 import { closed, date, flag, id, limit, object, page, perPage, record, text } from '../schema/schemas.ts'
@@ -56,6 +56,7 @@ export const messages: readonly Route[] = [
     method: 'POST', path: '/memory/save-messages', summary: 'Stores messages', response: 'json', responseSchema: messageList, query,
     body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
     async handle(call) {
+      checkRoles(call, call.body.messages)
       const memory = await callerMemory(call, call.query.resourceId ?? call.body.messages[0]?.resourceId)
       return memory.saveMessages({ messages: call.body.messages.map(withParts) })
     },
@@ -78,7 +79,10 @@ export const messages: readonly Route[] = [
     method: 'POST', path: '/memory/messages/update', summary: 'Changes fields of messages, all or none', response: 'json',
     responseSchema: messageList, query,
     body: closed({ messages: { type: 'array', items: object({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
-    handle: async (call) => ({ messages: await (await callerMemory(call)).updateMessages({ messages: call.body.messages }) }),
+    async handle(call) {
+      checkRoles(call, call.body.messages)
+      return { messages: await (await callerMemory(call)).updateMessages({ messages: call.body.messages }) }
+    },
   }),
   route<never, SearchQuery>({
     method: 'GET', path: '/memory/search', summary: 'The messages that match a search best, of a thread or of all threads of the resource',

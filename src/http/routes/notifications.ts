@@ -5,7 +5,7 @@ import { checkNotifications, type CheckedNotification, type NotificationInput } 
 import type { NotificationResult } from '../../inbox/settlement.ts'
 import { maxSearchLength, notificationStatuses } from '../../store/contract/notifications.ts'
 import type {
-  InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
+  InboxScope, MarkedStatus, NotificationRecord, NotificationStore, RequestedNotifications,
 } from '../../store/contract/notifications.ts'
 import { requireResource } from '../auth/principal.ts'
 import { scopeOf, threadIdOf } from '../request/access.ts'
@@ -21,15 +21,8 @@ interface SendBody {
   ifIdle?: { streamOptions?: Record<string, unknown> }
 }
 
-interface ListQuery {
+interface ListQuery extends RequestedNotifications {
   resourceId?: string
-  status?: NotificationStatus[]
-  priority?: NotificationPriority[]
-  source?: string
-  kind?: string
-  search?: string
-  limit?: number
-  after?: string
 }
 
 const priorities = ['low', 'medium', 'high', 'urgent']

@@ -1,7 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { RunRow } from '../../store/contract/threads.ts'
-import type { AgentThreadSubscription } from '../../thread/watch/subscription.ts'
+import type { AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import { resolveResource } from '../auth/principal.ts'
 import { findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'

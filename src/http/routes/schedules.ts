@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ScheduleInput } from '../../agent/schedules.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { checkTiming, invalidSchedule, nextAfter } from '../../schedule/timing.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } from '../../store/contract/schedules.ts'
-import { requireResource, resolveResource } from '../auth/principal.ts'
+import { isOperator, requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schema/schemas.ts'
@@ -70,13 +71,15 @@ export const schedules: readonly Route[] = [
   }),
 ]
 
-async function createSchedule({ agent, principal, body, idempotencyKey: key }: Call<NewSchedule, unknown>): Promise<object> {
+async function createSchedule(call: Call<NewSchedule, unknown>): Promise<object> {
+  const { agent, principal, body, idempotencyKey: key } = call
   const { id, at, ...rest } = body
   const resourceId = requireResource(principal, body.resourceId)
   const optional = omitUndefined({ id, at: at === undefined ? undefined : parseDate('at', at) })
   // The agent checks that it has either a message or a signal.
   const input = { ...rest, resourceId, ...optional } as ScheduleInput
   checkKeyMatchesId(key, id)
+  checkInterval(call, input)
   if (key === undefined) return agent.schedule(input)
   const keyed = { ...input, id: id ?? idFromKey(resourceId, key) }
   const { schedule, created, differs } = await agent.schedules.createOnce(keyed).catch((error: unknown) => {
@@ -84,6 +87,16 @@ async function createSchedule({ agent, principal, body, idempotencyKey: key }: C
   })
   if (differs) throw keyReused()
   return created ? schedule : { ...schedule, duplicate: true }
+}
+
+/** A principal that is no operator can't make a schedule that runs an agent all the time. */
+function checkInterval({ principal, heed, scheduleMs }: Call<unknown, unknown>, input: ScheduleInput): void {
+  if (isOperator(principal)) return
+  const now = heed.clock.now()
+  const { timing, first } = checkTiming(input, now)
+  const second = 'at' in timing ? undefined : nextAfter(timing, first, now)
+  if (second !== undefined && second - first < scheduleMs)
+    throw invalidSchedule('every' in timing ? 'every' : 'cron', `must occur at most every ${scheduleMs} ms`)
 }
 
 /** Ids of schedules are unique in the store, keys only in a resource: two resources may use the same key. */

@@ -4,13 +4,14 @@ import { newId } from '../../base/ids.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { NotificationStatus } from '../../store/contract/notifications.ts'
-import type { ThreadSnapshot } from '../../thread/watch/snapshot.ts'
-import type { AgentThreadSubscription } from '../../thread/watch/subscription.ts'
+import type { ThreadSnapshot } from '../../thread/stream/snapshot.ts'
+import type { AgentThreadSubscription } from '../../thread/stream/subscription.ts'
+import { requireResource } from '../auth/principal.ts'
 import { isForbidden, scopeOf, threadIdOf } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { aborted } from '../schema/response-schemas.ts'
-import { flag, id, object, text, threadScope } from '../schema/schemas.ts'
+import { aborted, ticketIssued } from '../schema/response-schemas.ts'
+import { closed, flag, id, object, text, threadScope } from '../schema/schemas.ts'
 import type { SideChannel } from '../sse/event-stream.ts'
 import type { StreamedChunk } from '../sse/frames.ts'
 
@@ -20,6 +21,7 @@ interface SubscribeBody {
   after?: string
   snapshot?: boolean
   inbox?: boolean
+  watches?: boolean
 }
 
 const cursor = {
@@ -28,20 +30,32 @@ const cursor = {
 const inbox = {
   ...flag, description: 'Also sends the numbers of pending and unread notifications as `data-inbox`, without a cursor, when they change.',
 }
+const watches = { ...flag, description: 'Also sends what happens to the watches of the thread as `data-watch`, without a cursor.' }
+const ticket = { ...text, description: 'A ticket for this thread, in place of other credentials.' }
 
 export const subscriptions: readonly Route[] = [
   route<SubscribeBody>({
     method: 'POST', path: '/agents/:agentId/threads/subscribe', summary: 'Subscribes to a thread', response: 'events',
-    body: object({ ...threadScope, after: cursor, snapshot: flag, inbox }, ['threadId']),
+    body: object({ ...threadScope, after: cursor, snapshot: flag, inbox, watches }, ['threadId']),
     handle: (call) => subscribe(call, call.body, false),
   }),
   route<never, Omit<SubscribeBody, 'threadId'>>({
     method: 'GET', path: '/agents/:agentId/threads/:threadId/subscribe',
-    summary: 'Subscribes to a thread, for EventSource: continues after Last-Event-ID', response: 'events', read: true,
-    query: object({ resourceId: id, after: cursor, snapshot: flag, inbox }),
+    summary: 'Subscribes to a thread, for EventSource: continues after Last-Event-ID', response: 'events', read: true, ticket: true,
+    query: object({ resourceId: id, after: cursor, snapshot: flag, inbox, watches, ticket }),
     handle(call) {
       const after = call.request.header('last-event-id') ?? call.query.after
       return subscribe(call, { ...call.query, threadId: threadIdOf(call), ...omitUndefined({ after }) }, true)
+    },
+  }),
+  route<{ resourceId?: string }>({
+    method: 'POST', path: '/agents/:agentId/threads/:threadId/ticket',
+    summary: 'A ticket that opens the stream of the thread within a minute', response: 'json',
+    responseSchema: ticketIssued, read: true, body: closed({ resourceId: id }),
+    // Also for a thread that does not exist or is of another resource: its stream stays silent.
+    handle: (call) => {
+      const target = { agentId: call.params.agentId ?? '', threadId: threadIdOf(call) }
+      return call.tickets.issue(call.principal, requireResource(call.principal, call.body.resourceId), target)
     },
   }),
   route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
@@ -54,8 +68,8 @@ export const subscriptions: readonly Route[] = [
 
 async function subscribe(call: Call<unknown, unknown>, body: SubscribeBody, ids: boolean): Promise<Response> {
   const { heed, agent, principal, events, gracePeriod } = call
-  const { threadId, resourceId: requested, after, snapshot } = body
-  const target = { ...scopeOf(principal, threadId, requested), ...omitUndefined({ after, snapshot }) }
+  const { threadId, resourceId: requested, after, snapshot, watches } = body
+  const target = { ...scopeOf(principal, threadId, requested), ...omitUndefined({ after, snapshot, watches }) }
   // A principal that may access all resources gets the actual error.
   const subscription = await (principal.resources === '*' ? agent.subscribeToThread(target) : subscribeUnprobed(agent, target))
   const { resourceId } = target

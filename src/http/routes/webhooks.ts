@@ -20,4 +20,18 @@ export const webhooks: readonly Route[] = [
       return Response.json(body, { status })
     },
   }),
+  route({
+    method: 'POST', path: '/channels/:channelId', summary: 'A message of a channel, authenticated by its signature; 2xx means stored',
+    response: 'json', anonymous: true,
+    async handle({ heed, params: { channelId = '' }, request }) {
+      const channel = heed.channels.get(channelId)
+      if (!channel) throw new HeedError('not_found', 'There is no such channel.')
+      checkContentEncoding(request)
+      const { status, body = '{}', headers = {} } = await channel.receive({
+        headers: request.fetchRequest.headers,
+        body: await request.text(maxBytes),
+      })
+      return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } })
+    },
+  }),
 ]

@@ -17,6 +17,8 @@ export const stateAccepted = object(
   ['accepted', 'skipped'],
 )
 
+export const ticketIssued = object({ ticket: text, expiresAt: text }, ['ticket', 'expiresAt'])
+
 export const aborted = object({ aborted: flag }, ['aborted'])
 
 /** Of a decision. Subscribers get the rest of the run. */

@@ -4,6 +4,9 @@ import { virtualClock } from '../../testing/virtual-clock.ts'
 import { EventStreams } from './event-stream.ts'
 import { joinDeltas } from './frames.ts'
 
+const limits = { all: 10, perPrincipal: 10 }
+const principal = { id: 'ada', resources: ['ada'] }
+
 function delta(text: string, cursor: string, id = 't') {
   return { type: 'text-delta', runId: 'r', from: 'AGENT', payload: { id, text }, cursor }
 }
@@ -31,10 +34,10 @@ async function readText(response: Response): Promise<string> {
 describe('a stream of events', () => {
   it('[H2.3] takes no more from its source than a client has room for, and lets go of one that stops reading', async () => {
     const clock = virtualClock()
-    const streams = new EventStreams({ clock, logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000 })
+    const streams = new EventStreams({ clock, logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000, limits })
     const { chunks, taken } = counted(1_000_000)
     let released = 0
-    const response = streams.respond(chunks, { ids: false }, () => released++)
+    const response = streams.of(principal).respond(chunks, { ids: false }, () => released++)
     await clock.advance(25_000)
     expect(taken.count).toBeLessThan(1_000)
     expect([streams.size, released]).toEqual([1, 0])
@@ -45,8 +48,8 @@ describe('a stream of events', () => {
 
   it('sends a heartbeat into silence', async () => {
     const clock = virtualClock()
-    const streams = new EventStreams({ clock, logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000 })
-    const response = streams.respond(silent(), { ids: false })
+    const streams = new EventStreams({ clock, logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000, limits })
+    const response = streams.of(principal).respond(silent(), { ids: false })
     const reader = (response.body as ReadableStream<Uint8Array>)
       .pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>)
       .getReader()
@@ -57,13 +60,13 @@ describe('a stream of events', () => {
   })
 
   it('ends with [DONE] when the server goes, and frees what it watched', async () => {
-    const streams = new EventStreams({ clock: virtualClock(), logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000 })
+    const streams = new EventStreams({ clock: virtualClock(), logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000, limits })
     let released = 0
-    const response = streams.respond(silent(), { ids: false }, () => released++)
+    const response = streams.of(principal).respond(silent(), { ids: false }, () => released++)
     streams.close()
     expect(await response.text()).toBe(': connected\n\ndata: [DONE]\n\n')
     expect(released).toBe(1)
-    expect(await readText(streams.respond(silent(), { ids: false }))).toContain(': connected')
+    expect(await readText(streams.of(principal).respond(silent(), { ids: false }))).toContain(': connected')
   })
 
   it('joins deltas that wait for one client, and leaves those of the others alone', () => {

@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../../base/clock.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import { cursorHeader, heartbeatHeader } from '../../base/stream-headers.ts'
+import { isOperator, type Principal } from '../auth/principal.ts'
 import { Frames, openingFrame, type FrameOptions, type StreamedChunk } from './frames.ts'
 
 interface EventStreamOptions {
@@ -10,6 +12,8 @@ interface EventStreamOptions {
   heartbeatMs: number
   /** A client that reads nothing for this long, although frames are ready, is disconnected. */
   stallMs: number
+  /** How many streams may be open in all, and of one principal that is no operator. */
+  limits: { all: number; perPrincipal: number }
 }
 
 /** Starts to emit chunks that are not part of the stream's source, and returns how to stop. */
@@ -18,14 +22,28 @@ export type SideChannel = (emit: (chunk: StreamedChunk) => void) => () => void
 /** The approximate size of one write. Chunks that arrive faster than the client reads stay in their source. */
 const writeChars = 64 * 1024
 
+const retryStreamMs = 5_000
 const doneFrame = 'data: [DONE]\n\n'
 const encoder = new TextEncoder()
 const notReady = Symbol('not ready')
+
+/** The event streams that one principal opens. */
+export interface PrincipalStreams {
+  /**
+   * Streams chunks as server-sent events. `release` is called once, when the client has disconnected or the chunks have ended.
+   * `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
+   */
+  respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release?: () => void, side?: SideChannel): Response
+}
 
 /** The open event streams of one server. */
 export class EventStreams {
   readonly #options: EventStreamOptions
   readonly #open = new Set<EventStream>()
+  /** Streams of requests that are not answered yet. */
+  #reserved = 0
+  /** The number of open and reserved streams, by the id of their principal. */
+  readonly #counts = new Map<string, number>()
   readonly #frames = new Frames()
   #closed = false
 
@@ -45,10 +63,45 @@ export class EventStreams {
   }
 
   /**
-   * Streams chunks as server-sent events. `release` is called once, when the client has disconnected or the chunks have ended.
-   * `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
+   * Reserves a stream of the principal before its request has any effect; throws `rate_limited` if it may open none. The caller releases
+   * the reservation when the request is answered: requests that arrive together must not all find room for one.
    */
-  respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release: () => void = () => {}, side?: SideChannel): Response {
+  reserve(principal: Principal): () => void {
+    const { id } = principal
+    const { all, perPrincipal } = this.#options.limits
+    const isFull = this.#open.size + this.#reserved >= all
+    if (isFull || (!isOperator(principal) && (this.#counts.get(id) ?? 0) >= perPrincipal)) {
+      const message = 'Too many event streams are open. Close one, or try again later.'
+      throw new HeedError('rate_limited', message, { retryable: true, details: { retryAfterMs: retryStreamMs } })
+    }
+    this.#reserved += 1
+    this.#count(id, 1)
+    return () => {
+      this.#reserved -= 1
+      this.#count(id, -1)
+    }
+  }
+
+  /** The streams of one principal, which gets of each chunk what `show` returns. */
+  of(principal: Principal, show?: FrameOptions['show']): PrincipalStreams {
+    return {
+      respond: (chunks, frame, release, side) => {
+        this.#count(principal.id, 1)
+        return this.#respond(chunks, { ...frame, show }, () => {
+          this.#count(principal.id, -1)
+          release?.()
+        }, side)
+      },
+    }
+  }
+
+  #count(id: string, change: 1 | -1): void {
+    const count = (this.#counts.get(id) ?? 0) + change
+    if (count === 0) this.#counts.delete(id)
+    else this.#counts.set(id, count)
+  }
+
+  #respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release: () => void, side?: SideChannel): Response {
     const stream = new EventStream(chunks[Symbol.asyncIterator](), frame, this.#frames, this.#options, () => {
       this.#open.delete(stream)
       release()

@@ -3,6 +3,8 @@ export interface FrameOptions {
   ids: boolean
   /** The cursor at which the stream begins, for clients that lose the connection before the first chunk. */
   from?: string | undefined
+  /** What this reader gets of a chunk. It returns the same chunk where all of it is shown. */
+  show?: (<T extends StreamedChunk>(chunk: T) => T) | undefined
 }
 
 export type StreamedChunk = { type: string; runId?: string; cursor?: string; payload?: unknown }
@@ -17,9 +19,10 @@ export class Frames {
   readonly #json = new JsonCache()
 
   /** Several chunks are encoded together: adjacent deltas become one. */
-  encode(chunks: readonly StreamedChunk[], { ids }: FrameOptions): string {
+  encode(chunks: readonly StreamedChunk[], { ids, show }: FrameOptions): string {
     let text = ''
-    for (const chunk of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
+    for (const whole of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
+      const chunk = show ? show(whole) : whole
       if (ids && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
       text += `data: ${this.#json.stringify(chunk, wireForm)}\n\n`
     }

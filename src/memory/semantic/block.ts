@@ -1,12 +1,13 @@
 import type { Message } from '../../message/message.ts'
 import { isRecallBlock, type MessageRow } from '../../message/row.ts'
+import { joinTaint, taintOf } from '../../message/taint.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
 import { excerpt, quotePassage } from '../../recall/text/excerpt.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/passages.ts'
 import { extractTerms } from '../../recall/text/terms.ts'
 import type { ContextBlock } from '../../run/loop/run-contract.ts'
-import { escapeText } from '../../signals/tags.ts'
+import { escapeText, isXMLName } from '../../signals/tags.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
 import { maxTitleLength } from '../titles.ts'
 
@@ -79,6 +80,8 @@ export function recallBlock(
       ...(excerpts.length > 0 && { excerpts }),
     }
   })
+  const quoted = ordered.flatMap(({ messages }) => messages.map(({ message }) => taintOf(message.content)))
+  const taintedBy = quoted.reduce(joinTaint, [])
   return {
     text: [first, ...ordered.map(({ passage }) => renderPassage(passage, lines)), closing].join('\n'),
     quoted: ordered.flatMap(({ passage, messages }) =>
@@ -87,6 +90,7 @@ export function recallBlock(
     metadata: {
       recall,
       ...(incomplete && { incomplete }),
+      ...(taintedBy.length > 0 && { taintedBy: [...taintedBy] }),
       sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId),
       quotes: quotes.filter((quote) => quote.threadId !== threadId),
     },
@@ -121,7 +125,7 @@ export function readRecalled(rows: readonly MessageRow[]): QuotedMessages {
   return {
     all: refs(() => true),
     whole: refs(({ excerpts }, id) => !excerpts?.includes(id)),
-    has: (part) => blocks.some(({ content }) => searchableText(content).includes(escapeText(part.trim()))),
+    has: (part) => blocks.some(({ content }) => searchableText(content).includes(quoteLines(part.trim()))),
   }
 }
 
@@ -196,17 +200,22 @@ function renderPassage(passage: RecalledPassage, lines: ReadonlyMap<RecalledMess
 
 /** True when one whole passage of a long message is quoted: its other passages may still be recalled. */
 function isExcerpt({ message, hit }: RecalledMessage, line: string): boolean {
-  return searchableText(message.content).trim().length > maxExcerpt && (!hit || line.includes(escapeText(hit.text.trim())))
+  return searchableText(message.content).trim().length > maxExcerpt && (!hit || line.includes(quoteLines(hit.text.trim())))
 }
 
 function renderHeader({ title, messages: [first] }: RecalledPassage): string {
   const day = first ? first.message.createdAt.toISOString().slice(0, 10) : ''
-  const name = excerpt(title.replaceAll(/\s+/g, ' '), new Set(), maxTitleLength)
+  const name = excerpt(title.replaceAll(/[\s\u0085]+/g, ' '), new Set(), maxTitleLength)
   return `--- ${day}${name === '' ? '' : ` · ${escapeText(name)}`}`
 }
 
 function renderLine({ role, type }: Message, text: string): string {
-  return `${role === 'signal' ? (type ?? 'signal') : role}: ${escapeText(text)}`
+  return `${role === 'signal' ? (isXMLName(type) ? type : 'signal') : role}: ${quoteLines(text)}`
+}
+
+/** A message of several lines: none of them can be read as the beginning of another message. */
+function quoteLines(text: string): string {
+  return escapeText(text).replaceAll(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/g, '\n> ')
 }
 
 /** The reasons that are not 0. */

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import { copyMessages } from '../../prompt/copy.ts'
 import { promptOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessageInput, SystemModelMessage } from '../../prompt/system.ts'
@@ -34,14 +35,14 @@ export interface MessageView {
   db(): Message[]
   /** For user interfaces. */
   ui(): UIMessage[]
-  /** For a model. Don't change them: other prompts share these objects. */
+  /** For a model. They are copies: changing them changes no prompt. */
   prompt(): LanguageModelV4Message[]
 }
 
 export interface MessageViews extends Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>> {
   /**
-   * Working memory, recalled messages and repeated states, as messages of the role `system`. Prompts have them at their positions; the
-   * messages of the other views don't include them.
+   * Working memory, recalled messages and repeated states, as messages of the role `system`. The prompt of `all` has them at their
+   * positions; the other views don't include them.
    */
   readonly context: MessageView
 }
@@ -201,7 +202,7 @@ class RowsView implements MessageView {
 
   prompt(): LanguageModelV4Message[] {
     const prompt = promptOf(closeOpenCalls(this.#rows(true).promptRows(this.#source)))
-    return this.#source === undefined ? [...this.#list.systemMessages(), ...prompt] : prompt
+    return copyMessages(this.#source === undefined ? [...this.#list.systemMessages(), ...prompt] : prompt)
   }
 }
 
@@ -221,6 +222,6 @@ class ContextView implements MessageView {
   }
 
   prompt(): LanguageModelV4Message[] {
-    return promptOf(this.#rows(true).contextRows())
+    return copyMessages(promptOf(this.#rows(true).contextRows()))
   }
 }

@@ -199,7 +199,7 @@ export class OrderedRows<Source extends string> {
     const ids = source === undefined ? undefined : new Set(this.ids(source))
     for (const segment of this.#order) {
       const { messageId } = segment
-      if (ids && !(messageId === undefined ? segment.source === source : ids.has(messageId))) continue
+      if (ids && (messageId === undefined || !ids.has(messageId))) continue
       if (segment.whole) rows.push(segment.whole)
       else for (const row of segment.rows) rows.push(row)
     }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { inputArgs, said } from '../../../test/processors/asked.ts'
 import { Agent } from '../../agent/agent.ts'
-import { needsGuard } from '../../signals/tags.ts'
 import { scriptedModel } from '../../testing/index.ts'
 import { UnicodeNormalizer, type UnicodeNormalizerOptions } from './unicode-normalizer.ts'
 
@@ -46,9 +45,10 @@ describe('UnicodeNormalizer', () => {
     [['<us\u000Ber>']],
     [['<us\u000Cer>']],
   ])('[P2.2] never creates a tag: %j', (texts) => {
-    const guarded = (parts: readonly string[]) => needsGuard(parts.map((text) => ({ type: 'text', text })))
-    expect(guarded(texts)).toBe(false)
-    for (const collapseWhitespace of [false, true]) expect(guarded(made({ form: 'NFKC', collapseWhitespace }, ...texts) ?? [])).toBe(false)
+    // Look-alikes need a guard before and after; a tag in ASCII is what must not come into being.
+    const hasTag = (parts: readonly string[]) => ['', '\n'].some((between) => /<[\s/]*(?:user|state|system-reminder)(?![\w-])/i.test(parts.join(between)))
+    expect(hasTag(texts)).toBe(false)
+    for (const collapseWhitespace of [false, true]) expect(hasTag(made({ form: 'NFKC', collapseWhitespace }, ...texts) ?? [])).toBe(false)
   })
 
   it('normalizes the rest of such a text', () => {

@@ -51,11 +51,10 @@ function write({ index, write: transaction }: Databases, collections: Collection
         const vector = quantize([words, passage - first + 1])
         if (embedded)
           index.run(
-            'INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?)',
+            'INSERT INTO vectors (embedder, resource, passage, vector) VALUES (?, ?, ?, ?)',
             embedder,
             resource,
             passage,
-            vector,
             vector,
           )
       }
@@ -76,15 +75,14 @@ function shown(collection: ResourceCollection, vectors: ResourceVectors) {
     collection.role,
     collection.createdAt,
   ]
-  const { own, pair } = vectors.compare(Float32Array.of(1, 0.5))
+  const cosines = vectors.compare(Float32Array.of(1, 0.5))
   return {
     count,
     threads,
     threadKeys,
     lengths: { ...lengths, lengths: [...(lengths.lengths as Float64Array)] },
     lists: lists.map((list) => Array.from(list.subarray(0, count))),
-    own: [...own],
-    pair: [...pair],
+    cosines: [...cosines],
   }
 }
 

@@ -1,16 +1,20 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
-import { failureOf, type EmbedderFailure, type RecallProgress } from '../../store/contract/recall.ts'
+import { failureOf, type EmbedderFailure } from '../../store/contract/recall.ts'
 import { EmbedderBackoff } from './embedder-backoff.ts'
-import type { EmbeddedText, Unembedded } from './embeddings.ts'
+import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine.ts'
 import { untilAborted } from '../../base/promises.ts'
+import { WorkProgress } from './work-progress.ts'
 
 /** The delay before a retry when the index failed, not the embedder. */
 const retryMs = 10_000
 /** The time that the embedder has for passages. */
 const passagesTimeoutMs = 60_000
+/** The progress of fewer passages than this is not reported. */
+const leastReported = 256
 
 /** A caller that waits until the queue is empty. */
 interface Waiter {
@@ -38,14 +42,19 @@ export class EmbedderQueue {
   #embedder: TextEmbedder
   readonly #questionTimeout: QuestionTimeout
   readonly #backoff: EmbedderBackoff
-  readonly #progress: ProgressLog
+  readonly #progress: WorkProgress
   readonly #waiters = new Set<Waiter>()
 
-  constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock, log?: ProgressLog['log']) {
+  constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock, logger: () => Logger | undefined) {
     this.#engine = engine
     this.#embedder = embedder
     this.#clock = clock
-    this.#progress = new ProgressLog(() => engine.call('embedderProgress', this.id), log)
+    this.#progress = new WorkProgress({
+      name: `recall: vectors of '${this.id}'`,
+      line: ({ done, total }) => `recall: ${done} of ${total} passages have vectors of '${this.id}'`,
+      read: async () => ({ ...(await engine.call('embedderProgress', this.id)), embedder: this.id }),
+      least: leastReported,
+    }, clock, logger)
     this.#questionTimeout = new QuestionTimeout(clock)
     this.#backoff = new EmbedderBackoff(clock)
     this.#limit = this.#maxBatch
@@ -84,6 +93,7 @@ export class EmbedderQueue {
     this.#timer?.cancel()
     this.#timer = undefined
     this.#working = this.#work().finally(() => {
+      this.#progress.end()
       this.#working = undefined
       if (this.#isAwake) this.wake()
     })
@@ -137,9 +147,8 @@ export class EmbedderQueue {
     await this.#working
   }
 
-  /** Each passage needs two vectors. */
   get #maxBatch(): number {
-    return Math.max(1, Math.min(64, Math.floor(this.#embedder.maxBatch / 2)))
+    return Math.max(1, Math.min(64, this.#embedder.maxBatch))
   }
 
   async #work(): Promise<void> {
@@ -161,7 +170,7 @@ export class EmbedderQueue {
           return
         }
         await this.#embedPassages(passages, dimension)
-        await this.#progress.add(this.id, passages.length)
+        await this.#progress.add(passages.length)
         for (const { onProgress } of this.#waiters) await onProgress()
         if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
       }
@@ -176,8 +185,7 @@ export class EmbedderQueue {
   }
 
   async #embedPassages(passages: readonly Unembedded[], dimension: number | undefined): Promise<void> {
-    const unknown = passages.flatMap(({ own, pair }) => [own, pair]).filter(({ known }) => known === undefined)
-    const texts = [...new Set(unknown.map(({ text }) => text))]
+    const texts = [...new Set(passages.filter(({ known }) => known === undefined).map(({ text }) => text))]
     let vectors: Float32Array[] = []
     try {
       if (texts.length > 0) {
@@ -197,12 +205,10 @@ export class EmbedderQueue {
     // Without texts the embedder was not called, and its failures stand.
     if (texts.length > 0) this.#backoff.reset()
     const none = new Float32Array(0)
-    const vectorOf = ({ text, hash, known }: EmbeddedText) => ({ hash, vector: known ?? vectors[texts.indexOf(text)] ?? none })
-    await this.#engine.call(
-      'storeVectors',
-      this.id,
-      passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })),
-    )
+    const embedded = passages.map(({ passage, revision, text, hash, known }) => {
+      return { passage, revision, hash, vector: known ?? vectors[texts.indexOf(text)] ?? none }
+    })
+    await this.#engine.call('storeVectors', this.id, embedded)
     if (texts.length === 0) return
     this.#cause = undefined
     this.#failure = undefined
@@ -233,31 +239,6 @@ export class EmbedderQueue {
   #wakeAt(time: number): void {
     this.#timer?.cancel()
     this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: this.#waiters.size === 0 })
-  }
-}
-
-/** So many passages are embedded before the first line, and at least so many between two lines. */
-const leastReported = 256
-
-/** Logs how far an embedder is that has many passages to embed: about every tenth of them. */
-class ProgressLog {
-  readonly log: ((message: string, fields: RecallProgress) => void) | undefined
-  readonly #read: () => Promise<RecallProgress>
-  #unreported = 0
-  #interval = leastReported
-
-  constructor(read: () => Promise<RecallProgress>, log: ProgressLog['log']) {
-    this.#read = read
-    this.log = log
-  }
-
-  async add(embedder: string, passages: number): Promise<void> {
-    this.#unreported += passages
-    if (!this.log || this.#unreported < this.#interval) return
-    this.#unreported = 0
-    const { done, total } = await this.#read()
-    this.#interval = Math.max(leastReported, Math.ceil(total / 10))
-    this.log(`recall: ${done} of ${total} passages have vectors of '${embedder}'`, { done, total, embedder })
   }
 }
 

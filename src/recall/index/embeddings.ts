@@ -1,5 +1,5 @@
 import type { MessageContent } from '../../message/message.ts'
-import { maxPassages, searchableText, splitPassages, withContext } from '../text/passages.ts'
+import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { quantize, quantizedNumbers } from '../rank/quantized-vectors.ts'
 import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
@@ -7,30 +7,19 @@ import type { Databases } from './databases.ts'
 import { passageHash, touch } from './indexer.ts'
 import { messageKey } from './schema.ts'
 
-/** A passage without vectors. `pair` is its text with the end of the passage before it. */
+/** A passage without a vector. `known`: its quantized vector, where another passage has one of the same text. */
 export interface Unembedded {
   passage: number
   revision: number
-  own: EmbeddedText
-  pair: EmbeddedText
-}
-
-/** A text to embed. `known`: its quantized vector, where another passage has one of the same text. */
-export interface EmbeddedText {
   text: string
   hash: string
   known?: Uint8Array
 }
 
+/** The vector of a passage, quantized where it was known before. */
 export interface Embedded {
   passage: number
   revision: number
-  own: TextVector
-  pair: TextVector
-}
-
-/** The vector of a text, quantized where it was known before. */
-export interface TextVector {
   hash: string
   vector: Float32Array | Uint8Array
 }
@@ -109,19 +98,11 @@ export class Embeddings {
     )
     const texts = new Map<number, string[]>()
     const outdated = new Set<number>()
-    const passages = due.flatMap(({ passage, revision }) => {
-      const own = this.#text(passage, texts)
-      const before = this.#previous(passage)
-      const context = before === undefined ? undefined : this.#text(before, texts)
-      if (own === undefined) outdated.add(messageKey(passage))
-      if (before !== undefined && context === undefined) outdated.add(messageKey(before))
-      if (own === undefined || (before !== undefined && context === undefined)) return []
-      return {
-        passage,
-        revision,
-        own: this.#embeddedText(embedder.key, own),
-        pair: this.#embeddedText(embedder.key, withContext(context, own)),
-      }
+    const passages = due.flatMap(({ passage, revision }): Unembedded[] => {
+      const text = this.#text(passage, texts)
+      if (text !== undefined) return [{ passage, revision, text, ...this.#known(embedder.key, text) }]
+      outdated.add(messageKey(passage))
+      return []
     })
     if (passages.length > 0) {
       const { dimension, anew } = embedder
@@ -140,8 +121,8 @@ export class Embeddings {
     const { index, write } = this.#databases
     const [first] = embedded
     if (!first) return
-    const dimension = dimensionOf(first.own.vector)
-    const stored = embedded.map((one) => ({ ...one, own: quantizedText(one.own), pair: quantizedText(one.pair) }))
+    const dimension = dimensionOf(first.vector)
+    const stored = embedded.map((one) => ({ ...one, vector: one.vector instanceof Uint8Array ? one.vector : quantize(one.vector) }))
     write(() => {
       const embedder = this.find(id)
       if (!embedder) return
@@ -151,7 +132,7 @@ export class Embeddings {
         this.#dropVectors(embedder.key)
       }
       const touched = new Map<number, Set<number>>()
-      for (const { passage, revision, own, pair } of stored) {
+      for (const { passage, revision, hash, vector } of stored) {
         const isCurrent = index.run(
           'DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, passage, revision,
         ) > 0
@@ -159,16 +140,13 @@ export class Embeddings {
         const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', passage)?.resource
         if (resource === undefined) continue
         index.run(
-          `INSERT INTO vectors (embedder, resource, passage, own, pair, own_hash, pair_hash) VALUES (?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT DO UPDATE
-           SET own = excluded.own, pair = excluded.pair, own_hash = excluded.own_hash, pair_hash = excluded.pair_hash`,
+          `INSERT INTO vectors (embedder, resource, passage, vector, hash) VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET vector = excluded.vector, hash = excluded.hash`,
           embedder.key,
           resource,
           passage,
-          own.bytes,
-          pair.bytes,
-          own.hash,
-          pair.hash,
+          vector,
+          hash,
         )
         touch(touched, resource, messageKey(passage))
       }
@@ -221,7 +199,7 @@ export class Embeddings {
       index.run(`UPDATE embedders SET anew = 1 WHERE ${isIncluded}`, ids)
       // Without their hashes, the present vectors serve searches and are not reused for new ones.
       const ofIncluded = `embedder IN (SELECT key FROM embedders WHERE ${isIncluded})`
-      index.run(`UPDATE vectors SET own_hash = NULL, pair_hash = NULL WHERE ${ofIncluded}`, ids)
+      index.run(`UPDATE vectors SET hash = NULL WHERE ${ofIncluded}`, ids)
       index.run(
         `INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE ${isIncluded}
          ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
@@ -273,32 +251,16 @@ export class Embeddings {
   }
 
   /** The same text has the same vector, in whichever thread and of whichever resource it stands. */
-  #embeddedText(embedder: number, text: string): EmbeddedText {
-    const { index } = this.#databases
+  #known(embedder: number, text: string): { hash: string; known?: Uint8Array } {
     const hash = passageHash(text)
-    const known =
-      index.one<{ vector: Uint8Array }>('SELECT own AS vector FROM vectors WHERE embedder = ? AND own_hash = ? LIMIT 1', embedder, hash) ??
-      index.one<{ vector: Uint8Array }>(
-        'SELECT pair AS vector FROM vectors WHERE embedder = ? AND pair_hash = ? AND pair_hash <> own_hash LIMIT 1',
-        embedder,
-        hash,
-      )
-    return { text, hash, ...(known && { known: known.vector }) }
-  }
-
-  #previous(passage: number): number | undefined {
-    return this.#databases.index.one<{ key: number }>(
-      'SELECT key FROM passages WHERE thread = (SELECT thread FROM passages WHERE key = ?1) AND key < ?1 ORDER BY key DESC LIMIT 1',
-      passage,
-    )?.key
+    const row = this.#databases.index.one<{ vector: Uint8Array }>(
+      'SELECT vector FROM vectors WHERE embedder = ? AND hash = ? LIMIT 1', embedder, hash,
+    )
+    return row ? { hash, known: row.vector } : { hash }
   }
 }
 
 /** A known vector is quantized: its numbers follow the scale, a float. */
-function dimensionOf(vector: TextVector['vector']): number {
+function dimensionOf(vector: Embedded['vector']): number {
   return vector instanceof Uint8Array ? quantizedNumbers(vector).length : vector.length
-}
-
-function quantizedText({ hash, vector }: TextVector): { hash: string; bytes: Uint8Array } {
-  return { hash, bytes: vector instanceof Uint8Array ? vector : quantize(vector) }
 }

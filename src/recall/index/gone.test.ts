@@ -49,11 +49,11 @@ function indexAll(engine: RecallEngine): void {
 
 /** Has vectors made of whatever is given out, as long as anything is. */
 function embedAll(engine: RecallEngine, limit: number): void {
-  const vector = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
+  const made = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
   for (let calls = 0; calls < 2 * count; calls += 1) {
     const { passages, outdated } = engine.readDue(embedder, limit, 1)
     if (passages.length === 0 && outdated.length === 0) return
-    engine.storeVectors(embedder, passages.map(({ passage, revision }) => ({ passage, revision, own: vector, pair: vector })))
+    engine.storeVectors(embedder, passages.map(({ passage, revision }) => ({ passage, revision, ...made })))
   }
   throw new Error('there is no end to it')
 }
@@ -111,8 +111,7 @@ describe('deleted messages', () => {
   it('[K1.12] don\'t block completion when the last queued message is deleted', async () => {
     const { store, engine } = await engineBeside()
     const { passages: [first] } = engine.readDue(embedder, 1, 1)
-    const vector = { hash: 'of-all', vector: Float32Array.of(1, 0.5) }
-    if (first) engine.storeVectors(embedder, [{ ...first, own: vector, pair: vector }])
+    if (first) engine.storeVectors(embedder, [{ ...first, hash: 'of-all', vector: Float32Array.of(1, 0.5) }])
     expect(engine.embedderState(embedder).complete).toBe(false)
     await store.deleteMessages({ threadId: 't' }, Array.from({ length: count - 1 }, (_, at) => id(at + 1)))
     indexAll(engine)

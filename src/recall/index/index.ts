@@ -17,6 +17,7 @@ export class LibSQLRecall implements RecallIndex {
   readonly #store: { connection(): Promise<SqlConnection> }
   readonly #clock: Clock
   #embedder: TextEmbedder | undefined
+  #logger: Logger | undefined
 
   constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock) {
     this.#store = store
@@ -39,11 +40,13 @@ export class LibSQLRecall implements RecallIndex {
 
   embedWith(embedder: TextEmbedder, logger?: Logger): void {
     this.#embedder = embedder
+    if (logger) this.reportTo(logger)
     // The next search reports a failure of the database.
-    this.#use(async (scheduler) => {
-      if (logger) scheduler.logger = logger
-      scheduler.queueFor(embedder)
-    }).catch(() => {})
+    this.#use(async (scheduler) => void scheduler.queueFor(embedder)).catch(() => {})
+  }
+
+  reportTo(logger: Logger): void {
+    this.#logger = logger
   }
 
   status(): Promise<RecallStatus> {
@@ -69,7 +72,9 @@ export class LibSQLRecall implements RecallIndex {
       opening.catch(() => schedulers.delete(connection))
     }
     try {
-      return await act(await opening)
+      const scheduler = await opening
+      if (this.#logger) scheduler.logger = this.#logger
+      return await act(scheduler)
     } catch (error) {
       throw storeFailure(error, `${connection.name}-recall`)
     }

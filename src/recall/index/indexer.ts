@@ -41,7 +41,6 @@ interface IndexedMessage {
 interface PassageRecord {
   key: number
   resource: number
-  thread: number
   hash: string
 }
 
@@ -244,7 +243,7 @@ export class Indexer {
     const { index } = this.#databases
     const first = firstPassageKey(key)
     const before = index.all<PassageRecord>(
-      'SELECT key, resource, thread, hash FROM passages WHERE key >= ? AND key < ?',
+      'SELECT key, resource, hash FROM passages WHERE key >= ? AND key < ?',
       first,
       first + maxPassages,
     )
@@ -273,32 +272,8 @@ export class Indexer {
         [...new Set(terms)].map((term) => indexToken(resource, term)).join(' '),
       )
       if (!same.has(passage)) this.#enqueue(passage)
-      else if (n > 0 && !same.has(passage - 1)) this.#predecessorChanged(passage, resource)
       touch(touched, resource, key)
     }
-    const thread = content?.thread ?? before[0]?.thread
-    const last = content?.passages.length ?? 0
-    if (thread === undefined || (before.length === last && same.has(first + last - 1))) return
-    const next = index.one<{ key: number; resource: number }>(
-      'SELECT key, resource FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1',
-      thread,
-      first + maxPassages,
-    )
-    if (!next) return
-    this.#predecessorChanged(next.key, next.resource)
-    touch(touched, next.resource, messageKey(next.key))
-  }
-
-  /**
-   * The passage before this one changed or was deleted. Until a new pair vector is made, its own replaces it: deleted text must not match.
-   */
-  #predecessorChanged(passage: number, resource: number): void {
-    this.#databases.index.run(
-      'UPDATE vectors SET pair = own, pair_hash = own_hash WHERE embedder IN (SELECT key FROM embedders) AND resource = ? AND passage = ?',
-      resource,
-      passage,
-    )
-    this.#enqueue(passage)
   }
 
   /** Enqueues the passage for every embedder. The new revision makes vectors that are being made of its old text be discarded. */

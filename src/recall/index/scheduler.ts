@@ -6,16 +6,19 @@ import type { RecallProgress, RecallStatus } from '../../store/contract/recall.t
 import type { Connection } from '../../store/sqlite/connection.ts'
 import { EmbedderQueue } from './embedder-queue.ts'
 import { openEngine, type EnginePort } from './engine.ts'
+import { WorkProgress } from './work-progress.ts'
 
 /** Indexed change records are deleted when there are more than this. */
 const keptChanges = 500
 const firstRetryMs = 250
 const maxRetryMs = 30_000
+/** The progress of fewer messages than this is not reported: they take less than a second. */
+const leastReported = 2_000
 
 /** Keeps the index of one database up to date, for all stores that share its connection. Closes with the connection. */
 export class IndexScheduler {
   readonly engine: EnginePort
-  /** Receives failures of background work; the logger of the last user. */
+  /** Receives failures and progress of background work; the logger of the last user. */
   logger: Logger | undefined
   readonly #connection: Connection
   readonly #clock: Clock
@@ -26,6 +29,9 @@ export class IndexScheduler {
   #dirty = false
   #timer: Timer | undefined
   readonly #renewal: Renewal
+  readonly #progress: WorkProgress
+  /** The number of messages that were indexed since the index was last up to date. */
+  #indexed = 0
   #retryMs = firstRetryMs
   #error: string | undefined
   #deletedUpTo = 0
@@ -50,6 +56,12 @@ export class IndexScheduler {
       () => this.#renew(),
       (error) => this.logger?.warn('embedders could not be renewed; retrying', { error }),
     )
+    this.#progress = new WorkProgress({
+      name: 'recall: messages',
+      line: ({ done, total }) => `recall: ${done} of ${total} messages are indexed`,
+      read: () => this.#wordProgress(),
+      least: leastReported,
+    }, clock, () => this.logger)
     this.#onChange()
   }
 
@@ -66,7 +78,7 @@ export class IndexScheduler {
   #openQueue(embedder: TextEmbedder): EmbedderQueue {
     const known = this.#queues.get(embedder.id)
     if (known) return known
-    const queue = new EmbedderQueue(this.engine, embedder, this.#clock, (message, fields) => this.logger?.info(message, { ...fields }))
+    const queue = new EmbedderQueue(this.engine, embedder, this.#clock, () => this.logger)
     this.#queues.set(embedder.id, queue)
     return queue
   }
@@ -107,12 +119,15 @@ export class IndexScheduler {
     await this.#indexing
     let total = await this.engine.call('rebuild', [...this.#successors.keys()])
     for (let more = true; more && !this.#closed;) {
-      ;({ more } = await this.engine.call('index'))
+      const result = await this.engine.call('index')
+      more = result.more
+      if (more) await this.#progress.add(result.indexed)
       const { rebuilding } = await this.engine.call('status')
       total = rebuilding?.total ?? total
       // After the last batch, or when a search has indexed the rest, there is no rebuild left to report.
       onProgress(rebuilding ?? { done: total, total })
     }
+    this.#progress.end()
   }
 
   readonly #onChange = (): void => {
@@ -130,6 +145,8 @@ export class IndexScheduler {
         this.#dirty = false
         const result = await this.engine.call('index')
         more = result.more
+        this.#indexed += result.indexed
+        if (more) await this.#progress.add(result.indexed)
         if (result.number - this.#deletedUpTo > keptChanges) await this.#deleteChanges(result.number)
       }
       this.#error = undefined
@@ -144,7 +161,15 @@ export class IndexScheduler {
         this.#onChange()
       }, { background: true })
       this.#retryMs = Math.min(maxRetryMs, this.#retryMs * 2)
+    } finally {
+      this.#indexed = 0
+      this.#progress.end()
     }
+  }
+
+  async #wordProgress(): Promise<RecallProgress> {
+    const { pending, rebuilding } = await this.engine.call('status')
+    return rebuilding ?? { done: this.#indexed, total: this.#indexed + pending }
   }
 
   async #renew(): Promise<void> {

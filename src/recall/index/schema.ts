@@ -61,7 +61,7 @@ export const quotesSchema = `
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
 /** An index with another version is created again. */
-export const indexVersion = 4
+export const indexVersion = 5
 
 /**
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
@@ -116,16 +116,13 @@ export const indexSchema = `
     embedder INTEGER NOT NULL,
     resource INTEGER NOT NULL,
     passage INTEGER NOT NULL,
-    own BLOB NOT NULL,
-    pair BLOB NOT NULL,
-    -- The hashes of the two texts: passages with the same text share the work of an embedder. Null when the vectors are to be made again.
-    own_hash TEXT,
-    pair_hash TEXT,
+    vector BLOB NOT NULL,
+    -- The hash of the text: passages with the same text share the work of an embedder. Null when the vector is to be made again.
+    hash TEXT,
     PRIMARY KEY (embedder, resource, passage)
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX vectors_own_hash ON vectors (embedder, own_hash) WHERE own_hash IS NOT NULL;
-  CREATE INDEX vectors_pair_hash ON vectors (embedder, pair_hash) WHERE pair_hash IS NOT NULL AND pair_hash <> own_hash;
-  -- The queue of passages that lack vectors of their present text. A revision is unique: late vectors of a former text do not match it.
+  CREATE INDEX vectors_hash ON vectors (embedder, hash) WHERE hash IS NOT NULL;
+  -- The queue of passages that lack a vector of their present text. A revision is unique: late vectors of a former text do not match it.
   CREATE TABLE unembedded (
     embedder INTEGER NOT NULL,
     passage INTEGER NOT NULL,

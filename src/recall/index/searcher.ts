@@ -3,7 +3,7 @@ import { isoTime } from '../../signals/conversions.ts'
 import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
-import { confidence, isRepetition, judgedForConfidence, ranking, type Meanings, type Ranked } from '../rank/rank.ts'
+import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } from '../rank/rank.ts'
 import { Copies, DistinctTexts, type MessageStamp } from '../rank/copies.ts'
 import { extractTerms } from '../text/terms.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
@@ -82,7 +82,7 @@ export class Searcher {
     if (collection.count === 0) return []
     const terms = [...new Set(extractTerms(question.text))]
     const postings = readPostings(this.#databases.index, collection, terms)
-    const meanings = question.vector && this.#meanings(collection, question.vector)
+    const cosines = question.vector && this.#cosines(collection, question.vector)
     const thread = scope.thread === undefined ? undefined : collection.threadNumber(scope.thread)
     if (scope.thread !== undefined && thread === undefined) return []
     const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
@@ -90,11 +90,11 @@ export class Searcher {
     const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
-    const ranked = ranking(collection, postings, meanings, {
+    const ranked = ranking(collection, postings, cosines, {
       terms: terms.length, ...(allowed && { allowed }), ...(ignored && { ignored }),
     })
     const hits = this.#takeHits(collection, ranked, question)
-    const certainty = confidence(collection.count, terms.length, postings, hits, meanings)
+    const certainty = confidence(collection.count, terms.length, postings, hits, cosines)
     return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
       const { content, createdAt, running: _, ...ids } = row
       const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''
@@ -142,7 +142,7 @@ export class Searcher {
     return (at) => collection.thread[at] === thread && keys.has(messageKey(collection.keys[at] ?? 0))
   }
 
-  #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Meanings | undefined {
+  #cosines(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Float32Array | undefined {
     const embedder = this.#embeddings.find(id)
     // The dimension may have changed since the question was embedded: search by terms alone.
     if (!embedder || embedder.dimension !== numbers.length) return undefined

@@ -9,7 +9,7 @@ export interface Weights {
   wordsOfPair: number
   /** Cosine of the passage's vector and the question's. */
   meaning: number
-  /** Cosine of the vector of the passage with the one before it, and the question's. */
+  /** The mean of that and of the cosine of the passage before it. */
   meaningOfPair: number
   /** The score of the passage before it, and of the one after it. */
   previous: number
@@ -25,19 +25,13 @@ export interface Weights {
 export const defaultWeights: Weights = {
   words: 0.7,
   wordsOfPair: 0.15,
-  meaning: 0.7,
+  meaning: 0.5,
   meaningOfPair: 0.5,
   previous: 0.2,
   next: 0.1,
   thread: 0.3,
   wordsOfThread: 0.2,
   question: 0.15,
-}
-
-/** The cosine of each passage's vector with the question's: of the passage alone, and with the one before it. 0 where it has no vector. */
-export interface Meanings {
-  own: Float32Array
-  pair: Float32Array
 }
 
 export interface Ranked {
@@ -67,12 +61,15 @@ const bestOfThread = 3
 /** The number of best passages that `confidence` reads. */
 export const judgedForConfidence = 10
 
-/** The `limit` best passages for a question, best first. Passages without any reason are left out. */
+/**
+ * The `limit` best passages for a question, best first. Passages without any reason are left out. `cosines`: of each passage's vector with
+ * the question's; 0 where it has none.
+ */
 export function rank(
-  collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions & { limit: number },
+  collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions & { limit: number },
 ): Ranked[] {
   const best: Ranked[] = []
-  for (const one of ranking(collection, postings, meanings, options)) {
+  for (const one of ranking(collection, postings, cosines, options)) {
     if (best.length >= options.limit) break
     best.push(one)
   }
@@ -81,22 +78,23 @@ export function rank(
 
 /** Like `rank`, without a limit: all scores are computed first, and the passages are sorted only as far as the caller reads. */
 export function* ranking(
-  collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {},
+  collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
   const { allowed, ignored } = options
   const { count, previous, next, thread, question } = collection
   const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
   const words = bm25Scores(collection, counted, options.terms)
-  const weights = weightsFor(options.weights ?? defaultWeights, meanings ? words.share : 1)
-  const own = meanings && scaleToBest(withoutIgnoredScores(meanings.own, ignored))
-  const pair = meanings && scaleToBest(withoutIgnoredScores(meanings.pair, ignored))
+  const weights = weightsFor(options.weights ?? defaultWeights, cosines ? words.share : 1)
+  const alike = cosines && withoutIgnoredScores(cosines, ignored)
+  const pair = alike && scaleToBest(withPrevious(alike, previous))
+  const own = alike && scaleToBest(alike)
   const first = new Float32Array(count)
   for (let at = 0; at < count; at += 1) {
     first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
       + weights.meaning * (own?.[at] ?? 0) + weights.meaningOfPair * (pair?.[at] ?? 0)
   }
   const threads = threadScores(collection, first)
-  const most = highestScore(weights, meanings !== undefined)
+  const most = highestScore(weights, cosines !== undefined)
   const scores = new Float64Array(count)
   const candidates: number[] = []
   for (let at = 0; at < count; at += 1) {
@@ -167,6 +165,14 @@ function withoutIgnoredScores(scores: Float32Array, ignored: RankingOptions['ign
   const kept = scores.slice()
   if (ignored) for (let at = 0; at < kept.length; at += 1) if (ignored(at)) kept[at] = 0
   return kept
+}
+
+/** The mean cosine of each passage and the one before it, which it may refer to; its own where there is none with a vector. */
+function withPrevious(cosines: Float32Array, previous: ArrayLike<number>): Float32Array {
+  return cosines.map((own, at) => {
+    const before = scoreAt(cosines, previous[at])
+    return own === 0 || before === 0 ? own : (own + before) / 2
+  })
 }
 
 function scoreAt(scores: Float32Array, at: number | undefined): number {
@@ -242,7 +248,7 @@ function* bestFirst(heap: number[], scores: Float64Array): Generator<number, voi
  * the share of the question's terms that the best passages contain, rare terms counting more, or their cosine where that is higher.
  */
 export function confidence(
-  count: number, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], meanings: Meanings | undefined,
+  count: number, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], cosines: Float32Array | undefined,
 ): number {
   const unknown = Math.log(1 + count)
   let whole = Math.max(0, terms - postings.length) * unknown
@@ -259,6 +265,6 @@ export function confidence(
   // A question of terms that nearly every passage contains distinguishes none of them.
   const distinctness = Math.min(1, whole / unknown)
   let best = 0
-  for (const [at, share] of shares) best = Math.max(best, whole > 0 ? (share / whole) * distinctness : 0, meanings?.own[at] ?? 0)
+  for (const [at, share] of shares) best = Math.max(best, whole > 0 ? (share / whole) * distinctness : 0, cosines?.[at] ?? 0)
   return Math.min(1, best)
 }

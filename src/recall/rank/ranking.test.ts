@@ -40,9 +40,15 @@ describe('ranking', () => {
 
   it('finds by vectors what shares no term', () => {
     const { collection, ask } = made([{ text: 'A hound.', thread: 0 }, { text: 'A loaf.', thread: 1 }])
-    const meanings = { own: Float32Array.of(0.8, 0.1), pair: Float32Array.of(0.8, 0.1) }
-    expect(rank(collection, ask('puppy'), meanings, { limit: 1 })).toMatchObject([{ at: 0, reasons: { words: 0, meaning: 1 } }])
+    expect(rank(collection, ask('puppy'), Float32Array.of(0.8, 0.1), { limit: 1 })).toMatchObject([{ at: 0, reasons: { words: 0, meaning: 1 } }])
     expect(rank(collection, ask('puppy'), undefined, { limit: 1 })).toEqual([])
+  })
+
+  it('counts the meaning of the passage before, also where only one of the two has a vector', () => {
+    const { collection, ask } = made([{ text: 'A hound.', thread: 0 }, { text: 'Yes.', thread: 0 }, { text: 'Well.', thread: 0 }, { text: 'No.', thread: 1 }])
+    const ranked = rank(collection, ask('puppy'), Float32Array.of(0.8, 0.2, 0, 0.2), { limit: 4 })
+    const pairs = ranked.toSorted((a, b) => a.at - b.at).map(({ reasons }) => reasons.meaningOfPair)
+    expect(pairs).toEqual([1, expect.closeTo(0.625), 0, expect.closeTo(0.25)])
   })
 
   it('returns at most the limit, best first, each once, and only allowed passages', () => {

@@ -30,8 +30,6 @@ function payloadText(value: unknown): string {
 const maxPassageLength = 1_000
 /** The passages of a longer message are longer instead of more. */
 export const maxPassages = 1_024
-/** The length of the end of the previous passage that `withContext` puts before a passage. */
-const maxContextLength = 400
 
 /**
  * Splits a text into passages, each short enough to have one topic: after a sentence where possible, else between words. The same text
@@ -60,11 +58,6 @@ function cutPosition(text: string): number {
   // Not between the two halves of a surrogate pair.
   const last = text.charCodeAt(text.length - 1)
   return last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length
-}
-
-/** The passage with the end of the previous one before it, so that an embedder sees what it refers to. */
-export function withContext(previous: string | undefined, passage: string): string {
-  return previous === undefined ? passage : `${previous.slice(-maxContextLength)}\n${passage}`
 }
 
 export function isQuestion(passage: string): boolean {

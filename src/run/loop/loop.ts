@@ -12,7 +12,7 @@ import { repairRequest, structuredOutputError, type StructuredOutput } from '../
 import type { StepRecorder } from '../step/step-recorder.ts'
 import { stepResult, type Ending, type StepEnd, type StepResult } from '../step/step-result.ts'
 import { streamStep, type StreamedStep } from '../step/stream-step.ts'
-import { beginCalls, runCalls, type CallsOutcome, type OpenCall } from '../tools/tool-calls.ts'
+import { askPolicies, beginCalls, runCalls, type CallsOutcome, type OpenCall } from '../tools/tool-calls.ts'
 import type { RunCommit, RunCommitEnd, RunCommitted } from './run-contract.ts'
 import type { Run } from './run.ts'
 import { checkSegment, withoutText } from './segment.ts'
@@ -103,6 +103,7 @@ async function takeStep(run: Run): Promise<StepEnd> {
     return { recorder, rows: [rejectionRow(run, checked.retry)], drain: true, withdrawn: true }
   }
   if (recorder.calls.length === 0 || !checked.row) return afterAnswer(run, recorder, checked.row)
+  if (run.toolPolicy) await askPolicies(run, recorder.calls)
   // Committed before the first tool starts: after a crash the model must not be called again and choose other calls.
   await run.commit({ step: run.step, rows: [checked.row], started: beginCalls(run, recorder.calls) })
   run.history.append([checked.row])

@@ -32,6 +32,7 @@ export interface RunSetup {
   /** The agent's rule for the payloads of its tools. */
   transform: ToolPayloadTransformPolicy | undefined
   reservedTags: readonly string[]
+  toolPolicy?: ToolPolicy | undefined
   /** Absent when tracing is off. */
   trace?: RunTrace | undefined
   clock: Clock
@@ -44,6 +45,15 @@ export interface RunSetup {
   /** The number of steps of this run that an earlier process committed. */
   stepsDone: number
 }
+
+/** Decides whether an agent may run a call of a tool by itself; otherwise the call needs an approval. Never rejects. */
+export type ToolPolicy = (call: {
+  agentId: string
+  resourceId: string | undefined
+  toolName: string
+  /** Where values in the prompt came from that outside senders chose. */
+  taintedBy: readonly string[]
+}) => Promise<boolean>
 
 /**
  * A source of context rows. Called before every model call with the rows of the prompt; the block that it returns is stored as a

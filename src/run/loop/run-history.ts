@@ -1,5 +1,7 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { MessageRow } from '../../message/row.ts'
+import { joinTaint, taintOf } from '../../message/taint.ts'
+import { copyMessages } from '../../prompt/copy.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
@@ -14,6 +16,7 @@ export class RunHistory {
   readonly #runId: string
   readonly #inputCount: number
   readonly #prompt: GrowingPrompt
+  #taintedBy: readonly string[] = []
 
   constructor({ id, rows, inputCount, reservedTags, newId }: Pick<RunSetup, 'id' | 'rows' | 'inputCount' | 'reservedTags' | 'newId'>) {
     this.rows = rows
@@ -21,6 +24,20 @@ export class RunHistory {
     this.#runId = id
     this.#inputCount = inputCount
     this.#prompt = new GrowingPrompt(rows, reservedTags)
+    this.#readTaint(rows)
+  }
+
+  /** Where values in the prompt came from that outside senders chose. It only grows: what the model has read, it may repeat. */
+  get taintedBy(): readonly string[] {
+    return this.#taintedBy
+  }
+
+  addTaint(taintedBy: readonly string[]): void {
+    this.#taintedBy = joinTaint(this.#taintedBy, taintedBy)
+  }
+
+  #readTaint(rows: readonly MessageRow[]): void {
+    for (const { content } of rows) if (content.metadata !== undefined) this.addTaint(taintOf(content))
   }
 
   /** The input that started the run. */
@@ -50,6 +67,7 @@ export class RunHistory {
     const results = rows.some((row) => row.role === 'tool')
     const rebuild = results && (this.message.sealed || this.#stepHasResults())
     for (const row of rows) this.rows.push(row)
+    this.#readTaint(rows)
     // Results that are stored after input stand before it in the prompt, and those of a decided call may stand before earlier ones.
     if (rebuild) this.#prompt.rebuild(this.rows)
     else this.#prompt.append(rows)
@@ -85,6 +103,7 @@ export class RunHistory {
 
   #replace(rows: readonly MessageRow[]): void {
     this.rows.splice(0, this.rows.length, ...rows)
+    this.#readTaint(rows)
     this.#prompt.rebuild(this.rows)
   }
 
@@ -100,7 +119,9 @@ export class RunHistory {
 
   /** The messages that the model received; see `GrowingPrompt.sent`. */
   sentMessages(answering = false): () => LanguageModelV4Message[] {
-    return this.#prompt.sent(answering)
+    const sent = this.#prompt.sent(answering)
+    let copies: LanguageModelV4Message[] | undefined
+    return () => (copies ??= copyMessages(sent()))
   }
 }
 

@@ -5,6 +5,7 @@ import { isPromise, untilAborted } from '../../base/promises.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
+import { withTaint } from '../../message/taint.ts'
 import type { ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { createdSignal, rowToSignal, signalToDataChunk, signalToRow } from '../../signals/conversions.ts'
@@ -23,7 +24,7 @@ import type { StepEnd, StepResult } from '../step/step-result.ts'
 import type { ResolvedTool, ToolSet } from '../tools/tool-set.ts'
 import { ToolDisplay } from '../tools/payloads.ts'
 import { RunHistory } from './run-history.ts'
-import type { ContextSource, RunCommit, RunCommitted, RunHost, RunSetup } from './run-contract.ts'
+import type { ContextSource, RunCommit, RunCommitted, RunHost, RunSetup, ToolPolicy } from './run-contract.ts'
 import { SerialQueue } from './serial-queue.ts'
 
 type CallbackName = 'onChunk' | 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'
@@ -47,6 +48,8 @@ export class Run {
   readonly logger: Logger
   readonly newId: () => string
   readonly host: RunHost
+  /** Absent where no policies are configured. */
+  readonly toolPolicy: ToolPolicy | undefined
   /** Absent when tracing is off. */
   readonly trace: RunTrace | undefined
   readonly stepsDone: number
@@ -106,6 +109,7 @@ export class Run {
     this.stepsDone = setup.stepsDone
     this.reservedTags = setup.reservedTags
     this.host = host
+    this.toolPolicy = setup.toolPolicy
     this.trace = setup.trace
     this.history = new RunHistory(setup)
     this.display = new ToolDisplay(this, setup.transform)
@@ -317,7 +321,8 @@ export class Run {
   }
 
   #signalRow(signal: Signal): MessageRow {
-    return { ...signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId }), runId: this.id, step: this.step }
+    const row = signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId })
+    return { ...row, content: withTaint(row.content, this.history.taintedBy), runId: this.id, step: this.step }
   }
 
   get hasOwnSignals(): boolean {
@@ -366,7 +371,8 @@ export class Run {
 
   row(role: MessageRow['role'], id: string, messageId: string, parts: MessageRow['content']['parts']): MessageRow {
     const createdAt = new Date(this.clock.now())
-    const row: MessageRow = { id, messageId, role, createdAt, content: { format: 2, parts }, runId: this.id, step: this.step }
+    const content = withTaint<MessageRow['content']>({ format: 2, parts }, this.history.taintedBy)
+    const row: MessageRow = { id, messageId, role, createdAt, content, runId: this.id, step: this.step }
     if (this.threadId !== undefined) row.threadId = this.threadId
     if (this.resourceId !== undefined) row.resourceId = this.resourceId
     return row
@@ -375,7 +381,7 @@ export class Run {
   contextRow(text: string, metadata?: JSONObject): MessageRow {
     const id = this.newId()
     const row = this.row('context', id, id, [{ type: 'text', text }])
-    return metadata ? { ...row, content: { ...row.content, metadata } } : row
+    return metadata ? { ...row, content: { ...row.content, metadata: { ...row.content.metadata, ...metadata } } } : row
   }
 
   /** Sets the tools of this step, and returns their definitions for the model. Without `active`, all tools. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result, LanguageModelV4 } from '@ai-sdk/provider'
 import { checkNames } from '../../base/arguments.ts'
-import { HeedError } from '../../base/errors.ts'
+import { HeedError, packageError } from '../../base/errors.ts'
 
 interface ProviderPackage {
   package: string
@@ -72,8 +72,7 @@ async function loadEmbeddingModel(id: string): Promise<EmbeddingModelV4> {
 
 async function loadProvider(id: string, entry: ProviderPackage): Promise<ProviderInstance> {
   const module = await importPackage(entry.package).catch((cause: unknown) => {
-    const message = `Model '${id}' needs the package ${entry.package}. Install it: npm install ${entry.package}`
-    throw new HeedError('provider_not_installed', message, { cause, details: { package: entry.package } })
+    throw packageError(entry.package, `Model '${id}' needs the package ${entry.package}. Install it: npm install ${entry.package}`, cause)
   })
   if (!process.env[entry.key]) {
     const message = `Model '${id}' needs a key. Set the environment variable ${entry.key}.`

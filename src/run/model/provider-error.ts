@@ -66,6 +66,11 @@ export function asError(error: unknown): Error {
   return new Error(describe(error), { cause: error })
 }
 
+/** True for errors whose messages have the words of a provider. */
+export function isProviderError(code: unknown): boolean {
+  return code === 'provider_error' || code === 'stream_broken'
+}
+
 export function chunkError(error: unknown): ChunkError {
   if (isHeedError(error)) return { name: error.name, message: error.message, code: error.code, retryable: error.retryable }
   return { name: nameOf(error), message: describe(error) }

@@ -1,9 +1,10 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
+import type { OtherInput } from '../tools/tool-input.ts'
 import { StepRecorder } from './step-recorder.ts'
 
-function recorded(parts: LanguageModelV4StreamPart[], takesText?: (name: string) => boolean): StepRecorder {
-  const recorder = new StepRecorder('run-1', takesText)
+function recorded(parts: LanguageModelV4StreamPart[], otherInput?: (name: string) => OtherInput): StepRecorder {
+  const recorder = new StepRecorder('run-1', otherInput)
   for (const part of parts) {
     const chunk = recorder.take(part)
     if (chunk) recorder.keep(chunk, chunk)
@@ -100,10 +101,18 @@ describe('the record of a step', () => {
     expect(recorded([part]).calls).toMatchObject([
       { invalid: 'The input is not a JSON object', part: { toolInvocation: { args: { malformed: '"ls"' } } } },
     ])
-    const [taken] = recorded([part], (name) => name === 'shell').calls
-    expect(taken).toEqual({
+    const [call] = recorded([part], (name) => (name === 'shell' ? 'any JSON' : undefined)).calls
+    expect(call).toEqual({
       part: { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'shell', args: 'ls', state: 'call' } },
     })
+  })
+
+  it('reads a text as the only argument of a tool, and as the object that it encodes first', () => {
+    const inputs = ['"ls"', '"{\\"command\\":\\"pwd\\"}"', '["ls"]', 'ls']
+    const parts = inputs.map((input, at) => ({ type: 'tool-call' as const, toolCallId: `c${at}`, toolName: 'shell', input }))
+    expect(recorded(parts, () => ({ textOf: 'command' })).calls.map(({ part, invalid }) => [part.toolInvocation.args, invalid?.slice(0, 21)])).toEqual([
+      [{ command: 'ls' }, undefined], [{ command: 'pwd' }, undefined], [{ malformed: '["ls"]' }, 'The input is not a JS'], [{ malformed: 'ls' }, 'The input is not vali'],
+    ])
   })
 
   it('closes open blocks once when the stream is cut, and drops calls that will have no result', () => {

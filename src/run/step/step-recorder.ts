@@ -1,11 +1,12 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
-import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
+import type { JSONValue } from '../../base/json.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from '../../message/chunk.ts'
 import type {
   FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart,
 } from '../../message/message.ts'
 import { finishReasonOf, noUsage, usageOf } from '../model/model-parts.ts'
+import { parseInput, type OtherInput } from '../tools/tool-input.ts'
 
 /** A call of the model. `invalid`: why its input can't be used. */
 export interface ModelToolCall {
@@ -39,7 +40,7 @@ export class StepRecorder {
   modelId: string | undefined
   providerMetadata: ProviderOptions | undefined
   readonly #runId: string
-  readonly #takesText: (toolName: string) => boolean
+  readonly #otherInput: (toolName: string) => OtherInput
   readonly #openText = new Map<string, TextPart>()
   readonly #openReasoning = new Map<string, ReasoningPart>()
   /** Text that a processor held back may arrive after its block has ended. */
@@ -56,10 +57,10 @@ export class StepRecorder {
   #modelText = ''
   #modelReasoning = ''
 
-  /** `takesText`: true for tools whose input may be something else than an object. */
-  constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
+  /** `otherInput`: what a tool accepts besides an object. */
+  constructor(runId: string, otherInput: (toolName: string) => OtherInput = () => undefined) {
     this.#runId = runId
-    this.#takesText = takesText
+    this.#otherInput = otherInput
   }
 
   /**
@@ -140,24 +141,9 @@ export class StepRecorder {
         closeBlock(part.id, this.#openReasoning, this.#endedReasoning)
         return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
       case 'tool-input-start':
-        this.#toolNames.set(part.id, part.toolName)
-        return this.#chunk('tool-call-input-streaming-start', {
-          toolCallId: part.id,
-          toolName: part.toolName,
-          ...(part.providerExecuted ? { providerExecuted: true } : {}),
-          ...(part.dynamic ? { dynamic: true } : {}),
-          ...meta(part),
-        })
       case 'tool-input-delta':
-        return this.#chunk('tool-call-delta', {
-          toolCallId: part.id,
-          toolName: this.#toolNames.get(part.id),
-          argsTextDelta: part.delta,
-          ...meta(part),
-        })
       case 'tool-input-end':
-        this.#toolNames.delete(part.id)
-        return this.#chunk('tool-call-input-streaming-end', { toolCallId: part.id, ...meta(part) })
+        return this.#toolInput(part)
       case 'tool-call':
         return this.#toolCall(part)
       case 'tool-result':
@@ -171,18 +157,9 @@ export class StepRecorder {
         this.parts.push({ type: 'custom', kind: part.kind, ...meta(part) })
         return undefined
       case 'stream-start':
-        this.warnings.push(...part.warnings)
-        return undefined
       case 'response-metadata':
-        this.modelId = part.modelId
-        return this.#chunk('response-metadata', { id: part.id, modelId: part.modelId, timestamp: part.timestamp?.toISOString() })
       case 'finish':
-        this.finished = true
-        this.finishReason = finishReasonOf(part.finishReason)
-        this.rawFinishReason = part.finishReason?.raw
-        this.usage = usageOf(part.usage)
-        this.providerMetadata = part.providerMetadata as ProviderOptions | undefined
-        return undefined
+        return this.#aboutCall(part)
       case 'raw':
         return this.#chunk('raw', part.rawValue)
       case 'ping':
@@ -196,15 +173,15 @@ export class StepRecorder {
   }
 
   /** Records what was published in place of a chunk: what a processor removed is not stored, and no later prompt has it. */
-  keep(taken: Chunk, shown: Shown): void {
+  keep(recorded: Chunk, shown: Shown): void {
     if (!isList(shown)) return this.#keepText(shown)
     // A processor may publish text later than it received it, so only the sums can be compared.
     this.#processed = true
-    if (taken.type === 'text-delta') this.#modelText += taken.payload.text
-    else if (taken.type === 'reasoning-delta') this.#modelReasoning += taken.payload.text
-    const original = isAttachment(taken) ? this.parts.pop() : undefined
+    if (recorded.type === 'text-delta') this.#modelText += recorded.payload.text
+    else if (recorded.type === 'reasoning-delta') this.#modelReasoning += recorded.payload.text
+    const original = isAttachment(recorded) ? this.parts.pop() : undefined
     for (const chunk of shown) {
-      if (chunk === taken && original) this.parts.push(original)
+      if (chunk === recorded && original) this.parts.push(original)
       else if (isAttachment(chunk)) this.parts.push(attachmentPart(chunk, original))
       else this.#keepText(chunk)
     }
@@ -306,8 +283,32 @@ export class StepRecorder {
     return part
   }
 
+  #toolInput(part: PartOf<'tool-input-start'> | PartOf<'tool-input-delta'> | PartOf<'tool-input-end'>): Chunk {
+    switch (part.type) {
+      case 'tool-input-start':
+        this.#toolNames.set(part.id, part.toolName)
+        return this.#chunk('tool-call-input-streaming-start', {
+          toolCallId: part.id,
+          toolName: part.toolName,
+          ...(part.providerExecuted ? { providerExecuted: true } : {}),
+          ...(part.dynamic ? { dynamic: true } : {}),
+          ...meta(part),
+        })
+      case 'tool-input-delta':
+        return this.#chunk('tool-call-delta', {
+          toolCallId: part.id,
+          toolName: this.#toolNames.get(part.id),
+          argsTextDelta: part.delta,
+          ...meta(part),
+        })
+      case 'tool-input-end':
+        this.#toolNames.delete(part.id)
+        return this.#chunk('tool-call-input-streaming-end', { toolCallId: part.id, ...meta(part) })
+    }
+  }
+
   #toolCall(call: PartOf<'tool-call'>): Chunk {
-    const { args, invalid } = parseInput(call.input, call.providerExecuted === true || this.#takesText(call.toolName))
+    const { args, invalid } = parseInput(call.input, () => (call.providerExecuted ? 'any JSON' : this.#otherInput(call.toolName)))
     const providerCallId = this.#providerIds.get(call.toolCallId)
     const given = providerCallId === undefined ? {} : { providerCallId }
     const part: ToolInvocationPart = {
@@ -349,6 +350,25 @@ export class StepRecorder {
       ...(result.preliminary ? { preliminary: true } : {}),
       ...meta(result),
     })
+  }
+
+  /** What the provider reports about the model call as a whole. */
+  #aboutCall(part: PartOf<'stream-start'> | PartOf<'response-metadata'> | PartOf<'finish'>): Chunk | undefined {
+    switch (part.type) {
+      case 'stream-start':
+        this.warnings.push(...part.warnings)
+        return undefined
+      case 'response-metadata':
+        this.modelId = part.modelId
+        return this.#chunk('response-metadata', { id: part.id, modelId: part.modelId, timestamp: part.timestamp?.toISOString() })
+      case 'finish':
+        this.finished = true
+        this.finishReason = finishReasonOf(part.finishReason)
+        this.rawFinishReason = part.finishReason?.raw
+        this.usage = usageOf(part.usage)
+        this.providerMetadata = part.providerMetadata as ProviderOptions | undefined
+        return undefined
+    }
   }
 
   #source(part: PartOf<'source'>): Chunk {
@@ -406,37 +426,6 @@ function attachmentPart({ type, payload }: Attachment, original: MessagePart | u
     ? { sourceType, id, url, ...(title === undefined ? {} : { title }) }
     : { sourceType, id, mediaType: mimeType, title: title ?? '', ...(filename === undefined ? {} : { filename }) }
   return { type, source, ...meta(payload) }
-}
-
-/** Providers require an object when the call is part of a later prompt: invalid input is wrapped in one. */
-function parseInput(input: string, anyJSON: boolean): { args: JSONValue; invalid?: string } {
-  if (input.trim() === '') return { args: {} }
-  try {
-    const args = JSON.parse(input) as JSONValue
-    if (args === null) return { args: {} }
-    if (anyJSON || isObject(args)) return { args }
-    const encoded = typeof args === 'string' ? objectIn(args) : undefined
-    if (encoded) return { args: encoded }
-    return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
-  } catch (error) {
-    return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }
-  }
-}
-
-/** The object that a text encodes: models write the JSON of an input as a JSON string, which can only mean that object. */
-function objectIn(text: string): JSONObject | undefined {
-  if (!text.trimStart().startsWith('{')) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? (value as JSONObject) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The engine's message quotes the input, which a `transform` may have to hide. */
-function withoutQuote(message: string): string {
-  return message.replace(/,? ?(?:\.\.\.)?"[\s\S]*"(?:\.\.\.)? is not valid JSON$/, '')
 }
 
 function meta(part: { providerMetadata?: unknown }): { providerMetadata?: ProviderOptions } {

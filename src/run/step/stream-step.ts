@@ -1,7 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, type HeedError } from '../../base/errors.ts'
 import { isPromise } from '../../base/promises.ts'
-import type { JSONValue } from '../../base/json.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { repeatLanes } from '../loop/repeat-lanes.ts'
@@ -12,6 +11,8 @@ import { defaultMaxRetries, type ModelSettings } from '../model/model.ts'
 import { providerError } from '../model/provider-error.ts'
 import { modelToolChoice } from '../options.ts'
 import { GrowingObject } from '../output/structured-output.ts'
+import { parseInput } from '../tools/tool-input.ts'
+import { otherInputOf } from '../tools/tool-set.ts'
 import type { InputContext } from '../tools/tool.ts'
 import { StepRecorder } from './step-recorder.ts'
 
@@ -31,8 +32,7 @@ export async function streamStep(run: Run): Promise<StreamedStep> {
   const result = run.processors.inputStep(run)
   const change = isPromise(result) ? await result : result
   if (run.hasOwnSignals) await run.commitOwnSignals()
-  // Only a provider's own tools may be called with a string.
-  const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
+  const recorder = new StepRecorder(run.id, (toolName) => otherInputOf(run.tools, toolName))
   const settings: ModelSettings = run.options.modelSettings || change.modelSettings
     ? { ...run.options.modelSettings, ...change.modelSettings }
     : noSettings
@@ -186,8 +186,8 @@ class InputHooks {
         const resolved = this.#run.offeredTools.get(part.toolName)
         if (!resolved?.tool.onInputAvailable) return
         return this.#guard(part.toolName, async () => {
-          const input = parseInput(part.input)
-          const checked = input === undefined ? undefined : ((await resolved.input?.validate(input)) ?? { ok: true as const, value: input })
+          const { args, invalid } = parseInput(part.input, () => otherInputOf(this.#run.tools, part.toolName))
+          const checked = invalid === undefined ? ((await resolved.input?.validate(args)) ?? { ok: true as const, value: args }) : undefined
           // The model gets an error for invalid input.
           if (checked?.ok) await resolved.tool.onInputAvailable?.({ ...this.#context(part.toolCallId), input: checked.value })
         })
@@ -206,15 +206,14 @@ class InputHooks {
 
   #context(toolCallId: string): InputContext {
     const { signal: abortSignal, requestContext } = this.#run
-    return { toolCallId, abortSignal, requestContext, messages: this.#run.history.sentMessages(true)() }
-  }
-}
-
-/** Undefined for malformed JSON: the execution of the call reports it. */
-function parseInput(text: string): JSONValue | undefined {
-  try {
-    return text.trim() === '' ? {} : (JSON.parse(text) as JSONValue)
-  } catch {
-    return undefined
+    const sent = this.#run.history.sentMessages(true)
+    return {
+      toolCallId,
+      abortSignal,
+      requestContext,
+      get messages() {
+        return sent()
+      },
+    }
   }
 }

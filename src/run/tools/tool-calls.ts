@@ -3,7 +3,7 @@ import type { ToolInvocation, ToolInvocationPart } from '../../message/message.t
 import type { Run } from '../loop/run.ts'
 import type { WaitingCall } from '../step/step-result.ts'
 import { needsNoApproval } from './tool.ts'
-import { aborted, ToolExecution, type CallOutcome, type CallScope, type OpenCall } from './tool-execution.ts'
+import { aborted, isPermitted, ToolExecution, type CallOutcome, type CallScope, type OpenCall } from './tool-execution.ts'
 
 export type { OpenCall } from './tool-execution.ts'
 
@@ -23,12 +23,18 @@ const defaultConcurrency = 10
  * stored that they have begun when they do: until then they were not run, whatever becomes of the process.
  */
 export function beginCalls(run: Run, calls: readonly OpenCall[]): string[] {
-  const beginning = calls.filter(({ part }) => {
+  const beginning = calls.filter(({ part, permitted }) => {
+    if (permitted === false) return false
     const resolved = run.offeredTools.get(part.toolInvocation.toolName)
     return !run.options.requireToolApproval && (!resolved || needsNoApproval(resolved.tool))
   })
   for (const call of beginning) call.begun = true
   return beginning.map(({ part }) => part.toolInvocation.toolCallId)
+}
+
+/** Asks the policies about all calls of a step, before it is stored which of them begin. */
+export async function askPolicies(run: Run, calls: readonly OpenCall[]): Promise<void> {
+  await Promise.all(calls.map((call) => isPermitted(run, call)))
 }
 
 /** Runs the calls of a step in parallel, as many at once as the options allow. When all have ended, throws what processors threw. */

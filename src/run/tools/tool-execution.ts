@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, HeedError, isHeedError, readable } from '../../base/errors.ts'
 import { orderedJSON, type JSONValue } from '../../base/json.ts'
-import { isAsyncIterable } from '../../base/promises.ts'
+import { isAsyncIterable, untilAborted } from '../../base/promises.ts'
 import type { ToolInvocation } from '../../message/message.ts'
 import { threadDataTypes } from '../../processors/chunk-results.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
@@ -9,6 +9,7 @@ import { describeIssues, type CompiledSchema } from '../../schema/compile.ts'
 import type { ApprovalRequest, ChildCall, Chunk } from '../../message/chunk.ts'
 import type { Run } from '../loop/run.ts'
 import { addUsage } from '../model/model-parts.ts'
+import { isProviderError } from '../model/provider-error.ts'
 import type { ModelToolCall } from '../step/step-recorder.ts'
 import type { WaitingCall } from '../step/step-result.ts'
 import { setNesting, type ApprovalContext, type Nesting, type ToolContext } from './tool.ts'
@@ -29,6 +30,8 @@ interface Decision {
 /** A call to run now, with the decision about it if it was suspended. */
 export interface OpenCall extends ModelToolCall {
   decision?: Decision
+  /** Whether the policies let the agent run it by itself; undefined until they are asked. */
+  permitted?: boolean
   /** The error to return instead of running it: it had started when its process died, and must not start twice. */
   interrupted?: string
   /** It had started when its process died, and may start again. Where it does not, the model reads `interrupted` and `child` is aborted. */
@@ -183,7 +186,9 @@ export class ToolExecution {
     // A digest of arguments that displays must not show would let them be guessed: it is of a random text too.
     const salt = this.#run.display.hasRule(toolName) ? [this.#run.newId()] : []
     const digest = createHash('sha256').update(orderedJSON([toolName, args, ...salt])).digest('base64url')
-    return { id: this.#run.newId(), path: [this.#run.agent.id, toolName], toolName, args, digest }
+    const { taintedBy } = this.#run.history
+    const request = { id: this.#run.newId(), path: [this.#run.agent.id, toolName], toolName, args, digest }
+    return taintedBy.length === 0 ? request : { ...request, taintedBy: [...taintedBy] }
   }
 
   /** Stores that the call has begun, right before it does: a later process must not run it again. */
@@ -217,11 +222,21 @@ export class ToolExecution {
   }
 
   async #failed(error: unknown): Promise<CallOutcome> {
-    const text = errorText(error instanceof ToolError ? error.cause : error, this.#invocation.toolName)
+    const text = this.#errorText(error instanceof ToolError ? error.cause : error)
     if (!(error instanceof ToolError) || this.#scope.signal.aborted) return this.#error(text)
     const checked = await this.#run.processors.toolResult(this.#run, this.#invocation, text, { isError: true })
     if ('rejected' in checked) return this.#error(checked.rejected)
     return this.#error(typeof checked.result === 'string' ? checked.result : JSON.stringify(checked.result))
+  }
+
+  /** What the model and the readers of the thread get of an error. The words of a provider are for operators: they are logged. */
+  #errorText(error: unknown): string {
+    const { toolName, toolCallId } = this.#invocation
+    if (!isHeedError(error)) return `${toolName} failed: ${describe(error)}`
+    if (!isProviderError(error.code)) return error.message
+    const { code, message } = error
+    this.#run.logger.error('a provider failed within a tool', { runId: this.#run.id, toolName, toolCallId, code, error: message })
+    return `${toolName} failed: the provider of a model failed (${error.code}).`
   }
 
   #error(text: string): CallOutcome {
@@ -240,8 +255,8 @@ export class ToolExecution {
   }
 
   async #needsApproval({ tool }: ResolvedTool, input: unknown): Promise<boolean> {
-    if (this.#run.options.requireToolApproval) return true
-    const { id: runId, threadId, resourceId, requestContext } = this.#run
+    if (this.#run.options.requireToolApproval || !(await isPermitted(this.#run, this.#call))) return true
+    const { id: runId, threadId, resourceId, requestContext, history: { taintedBy } } = this.#run
     const sent = this.#run.history.sentMessages()
     const context: ApprovalContext = {
       toolCallId: this.#invocation.toolCallId,
@@ -249,6 +264,7 @@ export class ToolExecution {
       ...(threadId === undefined ? {} : { threadId }),
       ...(resourceId === undefined ? {} : { resourceId }),
       requestContext,
+      taintedBy,
       get messages() {
         return sent()
       },
@@ -257,7 +273,7 @@ export class ToolExecution {
   }
 
   #context(abortSignal: AbortSignal, resumeData: unknown): ToolContext {
-    const { id: runId, agent, threadId, resourceId, requestContext } = this.#run
+    const { id: runId, agent, threadId, resourceId, requestContext, history: { taintedBy } } = this.#run
     const { toolCallId, toolName } = this.#invocation
     const sent = this.#run.history.sentMessages()
     const context: ToolContext = {
@@ -269,6 +285,7 @@ export class ToolExecution {
       ...(resourceId === undefined ? {} : { resourceId }),
       abortSignal,
       requestContext,
+      taintedBy,
       get messages() {
         return sent()
       },
@@ -301,6 +318,7 @@ export class ToolExecution {
       addUsage: (usage) => {
         this.#run.usage = addUsage(this.#run.usage, usage)
       },
+      addTaint: (taintedBy) => this.#run.history.addTaint(taintedBy),
     }
   }
 
@@ -381,6 +399,16 @@ export class ToolExecution {
   }
 }
 
+/** Asks the policies once whether the agent may run this call by itself. Where they cannot be asked, it may not. */
+export async function isPermitted(run: Run, call: OpenCall): Promise<boolean> {
+  const { toolPolicy, agent, resourceId, history: { taintedBy } } = run
+  if (!toolPolicy) return true
+  if (call.permitted !== undefined) return call.permitted
+  const asked = toolPolicy({ agentId: agent.id, resourceId, toolName: call.part.toolInvocation.toolName, taintedBy })
+  // An abort ends the wait: the call is not run then.
+  return (call.permitted = await untilAborted(asked, run.signal).catch(() => false))
+}
+
 /** The error that the model reads of a call that an abort ended. */
 export function aborted(toolName: string, cause?: unknown): HeedError {
   return new HeedError('aborted', `${toolName} was stopped: the run was aborted.`, { cause })
@@ -420,10 +448,6 @@ function checkWrittenType(toolName: string, type: unknown): void {
 function unknownTool(name: string, available: readonly string[]): HeedError {
   const hint = available.length === 0 ? '; no tools are available.' : `. Available: ${available.join(', ')}.`
   return new HeedError('unknown_tool', `There is no tool '${name}'${hint}`)
-}
-
-function errorText(error: unknown, toolName: string): string {
-  return isHeedError(error) ? error.message : `${toolName} failed: ${describe(error)}`
 }
 
 /** True for errors that end the run even if the tool catches them: a processor rejected or threw, or the host rejected the run. */

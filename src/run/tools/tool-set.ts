@@ -5,6 +5,7 @@ import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import { argumentsSchema } from '../../schema/provider-schema.ts'
 import { compileSchema, type CompiledSchema } from '../../schema/compile.ts'
 import type { InferInput, Schema } from '../../schema/schema.ts'
+import type { OtherInput } from './tool-input.ts'
 import { createTool, isTool, type InputContext, type Tool } from './tool.ts'
 
 /** Tools by the name that the model uses: created with `createTool`, of the AI SDK, or of an MCP client. Undefined entries are ignored. */
@@ -71,6 +72,20 @@ export async function resolveTools(sources: ReadonlyArray<{ from: string; tools:
     tools: new Map(executable.map((entry) => [entry.name, entry])),
     definitions: await Promise.all(resolved.map(define)),
   }
+}
+
+/**
+ * What a call of this tool may have as input besides an object: any JSON for a tool of the provider; a text where the tool has one
+ * argument, which is a text and required, so that it can only be that argument.
+ */
+export function otherInputOf({ tools, definitions }: ToolSet, name: string): OtherInput {
+  const definition = definitions.find((one) => one.name === name)
+  if (definition?.type !== 'function') return tools.get(name)?.provider ? 'any JSON' : undefined
+  const { properties = {}, required = [], additionalProperties = false } = definition.inputSchema
+  const [argument, ...others] = Object.entries(properties)
+  if (!argument || others.length > 0 || additionalProperties !== false) return undefined
+  const [textOf, schema] = argument
+  return required.includes(textOf) && typeof schema === 'object' && schema.type === 'string' ? { textOf } : undefined
 }
 
 function checkName(name: string, from: string, taken: string | undefined): void {

@@ -50,6 +50,11 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
   /** Aborts when the run does, or after `timeoutMs`. */
   abortSignal: AbortSignal
   requestContext: RequestContext
+  /**
+   * Where values in the prompt came from that senders of messages from outside chose, such as the channels `sms` and `sms/main`; empty if
+   * there are none. The arguments of the call may contain such values.
+   */
+  readonly taintedBy: readonly string[]
   /** The prompt that the model received before it made the call, without the system messages. */
   readonly messages: LanguageModelV4Message[]
   /**
@@ -79,6 +84,8 @@ export interface InputContext {
 export interface ApprovalContext {
   /** As in the context of the tool. */
   readonly messages: LanguageModelV4Message[]
+  /** As in the context of the tool. */
+  readonly taintedBy: readonly string[]
   toolCallId: string
   runId: string
   threadId?: string
@@ -225,6 +232,8 @@ export interface Nesting {
   suspend(suspension: NestedSuspension): never
   /** Adds the usage of the child run. */
   addUsage(usage: Usage): void
+  /** The result of the child run contains values that outside senders chose. */
+  addTaint(taintedBy: readonly string[]): void
 }
 
 const nestings = new WeakMap<ToolContext, Nesting>()

@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { notificationConformance } from '../conformance/notifications/notifications.ts'
 import { scheduleConformance } from '../conformance/schedules.ts'
 import { subscriptionConformance } from '../conformance/subscriptions.ts'
+import { watchConformance } from '../conformance/watches.ts'
 import { InMemoryStore } from '../sqlite/in-memory.ts'
 import { LibSQLStore } from '../sqlite/index.ts'
 import type { StoreDomains } from './storage.ts'
@@ -38,4 +39,7 @@ describe.each(Object.entries(engines))('the stores beside threads, %s', (_, open
 
   const subscriptions = { store: () => store('subscriptions') }
   it.each(subscriptionConformance)('subscriptions: $name', ({ run }) => expect(run(subscriptions)).resolves.toBeUndefined())
+
+  const watches = { store: () => store('watches') }
+  it.each(watchConformance)('watches: $name', ({ run }) => expect(run(watches)).resolves.toBeUndefined())
 })

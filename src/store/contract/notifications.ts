@@ -286,17 +286,27 @@ export interface DeliveryFailure {
   now: number
 }
 
-export interface NotificationQuery extends InboxScope {
+export interface NotificationQuery extends InboxScope, NotificationPage {
   status?: NotificationStatus | readonly NotificationStatus[]
   priority?: NotificationPriority | readonly NotificationPriority[]
+}
+
+/** Selects a page of notifications, also in requests. */
+export interface NotificationPage {
   source?: string
   kind?: string
   /** Case-insensitive search in summaries, sources and kinds, in all scripts. At most 1,000 characters. */
   search?: string
   /** Defaults to 100; at most 10,000. */
   limit?: number
-  /** The last record of the previous page. */
+  /** The id of the last record of the previous page. */
   after?: string
+}
+
+/** Selects notifications in a request, which has lists where a query may have a single value. */
+export interface RequestedNotifications extends NotificationPage {
+  status?: NotificationStatus[]
+  priority?: NotificationPriority[]
 }
 
 export interface ChangeQuery {

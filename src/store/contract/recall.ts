@@ -14,9 +14,11 @@ export interface RecallIndex {
   search(query: RecallQuery): Promise<RecallHits>
   /**
    * Computes the vectors of all present and future messages with this embedder. The vectors of the former one are used until it has
-   * finished. `logger` receives failures that no call reports.
+   * finished. `logger` receives what `reportTo` describes.
    */
   embedWith(embedder: TextEmbedder, logger?: Logger): void
+  /** The logger receives failures that no call reports, and the progress of long work. */
+  reportTo?(logger: Logger): void
   status(): Promise<RecallStatus>
   /**
    * Indexes everything again; the present index is used meanwhile. An `onProgress` that throws stops nothing: at the end, this rejects with

@@ -7,6 +7,7 @@ import type { ScheduleStore } from './schedules.ts'
 import type { SubscriptionStore } from './subscriptions.ts'
 import type { ThreadDependents } from './thread-row.ts'
 import type { ThreadStore } from './threads.ts'
+import type { WatchStore } from './watches.ts'
 
 /** The stores of a storage, by domain. Threads with everything that belongs to them are one domain, always in one database. */
 export interface StoreDomains {
@@ -14,6 +15,8 @@ export interface StoreDomains {
   notifications: NotificationStore
   schedules: ScheduleStore
   subscriptions: SubscriptionStore
+  /** Inbound messages of channels, and the watches that wait for them. */
+  watches: WatchStore
   /** In the database of the threads: it indexes their messages. */
   recall: RecallIndex
 }
@@ -75,13 +78,18 @@ export async function subscriptionStoreOf(storage: Storage): Promise<Subscriptio
   return 'getStore' in storage ? storage.getStore('subscriptions') : undefined
 }
 
+/** The store of watches, if the storage has one. */
+export async function watchStoreOf(storage: Storage): Promise<WatchStore | undefined> {
+  return 'getStore' in storage ? storage.getStore('watches') : undefined
+}
+
 /** The stores of a storage that have records of threads in another database. A thread store updates those in its own database by itself. */
 export async function threadDependentsOf(storage: Storage): Promise<ThreadDependents[]> {
   const threads = await threadStoreOf(storage)
   if (threads === storage) return []
   const sameDatabase = 'getStore' in threads ? (threads as Storage) : undefined
   const dependents: ThreadDependents[] = []
-  for (const find of [notificationStoreOf, scheduleStoreOf, subscriptionStoreOf]) {
+  for (const find of [notificationStoreOf, scheduleStoreOf, subscriptionStoreOf, watchStoreOf]) {
     const store = await find(storage)
     if (!store || (sameDatabase && (await find(sameDatabase)) === store)) continue
     await store.open()

@@ -213,6 +213,8 @@ export interface Send {
   askedBy?: { threadId: string; runId: string }
   /** Reject with `thread_suspended` on a suspended thread. */
   refuseSuspended?: boolean
+  /** Only to the thread that was created at this time: rejected with `thread_deleted` if there is none, or another one. */
+  threadCreatedAt?: number
   now: number
 }
 

@@ -60,6 +60,7 @@ interface StoredPlan {
 /** Does everything that can reject a send, before the first write. */
 function planSend(tables: ThreadTables, send: Send): Plan {
   const found = findThread(tables, send)
+  if (send.threadCreatedAt !== undefined && found?.createdAt !== send.threadCreatedAt) throw threadDeleted(send.threadId)
   const first = found && tables.mail(found, send.id)
   if (first) return { accepted: duplicateOfMail(tables, found, first, send) }
   const stored = found && resolveCallerIds(tables, found, send)
@@ -223,6 +224,11 @@ function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes
   const own = 'attributes' in signal && typeof signal.attributes === 'object' ? signal.attributes : {}
   const merged = { ...signal, attributes: { ...own, ...attributes } }
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: merged } } }
+}
+
+function threadDeleted(threadId: string): HeedError {
+  const message = `Thread ${threadId} was deleted. What belongs to it is not sent to a new one.`
+  return new HeedError('thread_deleted', message, { details: { threadId } })
 }
 
 function threadSuspended(threadId: string): HeedError {

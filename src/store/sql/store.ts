@@ -41,6 +41,7 @@ import type { Statements } from './statements.ts'
 import { SqlSubscriptions } from './subscriptions.ts'
 import type { SqlTables } from './tables.ts'
 import { forgetDependents } from './thread-dependents.ts'
+import { SqlWatches } from './watches/watches.ts'
 
 export interface SqlStoreOptions {
   id: string
@@ -336,13 +337,15 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
       notifications: new SqlInbox(this),
       schedules: new SqlSchedules(this),
       subscriptions: new SqlSubscriptions(this),
+      watches: new SqlWatches(this),
       ...(recall && { recall }),
     }
   }
 
   /** Deletes records that are older than `retention` allows, in small transactions. */
-  prune(how: PruneOptions = {}): Promise<PruneResult> {
-    return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.clock.now() })
+  async prune(how: PruneOptions = {}): Promise<PruneResult> {
+    const options = { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.clock.now() }
+    return pruneStore(this, await this.getStore('watches'), options)
   }
 
   /** The time by the clock of the store: for a file the machine's, which all its processes share. */

@@ -152,7 +152,7 @@ export class SqlTables implements ThreadTables {
     this.#db.run(sql.transferThread, resourceId, thread.key)
     this.#db.run(sql.transferRuns, resourceId, thread.key)
     this.#db.run(sql.removeContext, thread.key)
-    transferDependents(this.#db, thread.id, resourceId)
+    transferDependents(this.#db, thread.id, resourceId, this.now())
     return this.#load({ ...thread, resourceId }, false).thread
   }
 

@@ -1,6 +1,7 @@
 import { notificationSql, touched } from './notifications/sql.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { forgetWatches, transferWatches } from './watches/watches.ts'
 
 /** The statements for notifications, schedules and subscriptions whose thread is deleted or transferred. */
 export const dependentsSql = {
@@ -51,6 +52,7 @@ export function forgetDependents(statements: Statements, { threadId, resourceId 
   forgetNotifications(statements, threadId, resourceId)
   forgetSchedules(statements, threadId, resourceId)
   forgetSubscriptions(statements, threadId, resourceId)
+  forgetWatches(statements, threadId, resourceId)
 }
 
 export function transferNotifications(statements: Statements, threadId: string, resourceId: string): void {
@@ -70,8 +72,9 @@ export function transferSubscriptions(statements: Statements, threadId: string, 
 }
 
 /** Transfers the dependents of a thread to another resource. */
-export function transferDependents(statements: Statements, threadId: string, resourceId: string): void {
+export function transferDependents(statements: Statements, threadId: string, resourceId: string, now: number): void {
   for (const transfer of [transferNotifications, transferSchedules, transferSubscriptions]) transfer(statements, threadId, resourceId)
+  transferWatches(statements, threadId, resourceId, now)
 }
 
 /** How many rows of each table one transaction deletes; others delete the rest. */

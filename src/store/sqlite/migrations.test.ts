@@ -23,18 +23,18 @@ afterEach(async () => {
   }))
 })
 
-/** A second version: a column whose values are made of what is stored, a table, and a count of how often it ran. `halfway()` runs between. */
-const second = `
+/** A next version: a column whose values are made of what is stored, a table, and a count of how often it ran. `halfway()` runs between. */
+const next = `
   ALTER TABLE heed_messages ADD COLUMN length INTEGER NOT NULL DEFAULT 0;
   UPDATE heed_messages SET length = length(content);
   SELECT halfway();
   CREATE TABLE heed_times (times INTEGER NOT NULL) STRICT;
   INSERT INTO heed_times VALUES (1);
 `
-const steps = [...migrations, second]
+const steps = [...migrations, next]
 
-/** A file of version 1 with one message in history, one signal that a run has drained and one that is pending. */
-async function ofVersionOne(): Promise<string> {
+/** A file of the newest version with one message in history, one signal that a run has drained and one that is pending. */
+async function ofNewestVersion(): Promise<string> {
   const path = newFile()
   const store = new LibSQLStore({ url: `file:${path}` })
   await acceptOne(store, send('history', persisted))
@@ -64,10 +64,10 @@ function lengths(path: string): unknown {
   return look(path, (database) => database.prepare(sql).all().map((row) => ({ ...row })))
 }
 
-/** Version 1 as it was before: its contents, and nothing of version 2. */
-async function expectVersionOne(path: string): Promise<void> {
+/** The newest version as it was before: its contents, and nothing of the next one. */
+async function expectNewestVersion(path: string): Promise<void> {
   look(path, (database) => {
-    expect(versionOf(database)).toBe(1)
+    expect(versionOf(database)).toBe(migrations.length)
     expect(database.prepare(`SELECT name FROM sqlite_schema WHERE name = 'heed_times'`).all()).toEqual([])
     expect(database.prepare(`SELECT name FROM pragma_table_info('heed_messages') WHERE name = 'length'`).all()).toEqual([])
     expect(database.prepare('PRAGMA integrity_check').get()).toMatchObject({ integrity_check: 'ok' })
@@ -78,7 +78,7 @@ async function expectVersionOne(path: string): Promise<void> {
   await store.close()
 }
 
-/** A process that migrates the file to version 2 after a message from here; `halfway` is the body of the function of that name. */
+/** A process that migrates the file to the next version after a message from here; `halfway` is the body of the function of that name. */
 function migrating(path: string, halfway: string): ChildProcess {
   const text = `
     import { DatabaseSync } from 'node:sqlite'
@@ -98,42 +98,42 @@ function migrating(path: string, halfway: string): ChildProcess {
 }
 
 describe('a migration', () => {
-  it('from version 1 to a version 2 keeps the contents, and a Heed of version 1 refuses the file from then on', async () => {
-    const path = await ofVersionOne()
+  it('from one version to the next keeps the contents, and a Heed of the earlier one refuses the file from then on', async () => {
+    const path = await ofNewestVersion()
     const old = new LibSQLStore({ url: `file:${path}` })
     expect(await rowIds(old)).toEqual(['history', 'drained'])
     look(path, (database) => {
       expect(migrate(database, path, steps)).toBe(true)
-      expect(versionOf(database)).toBe(2)
+      expect(versionOf(database)).toBe(steps.length)
       expect(migrate(database, path, steps)).toBe(false)
     })
     expect(lengths(path)).toEqual([{ id: 'history', right: 1 }, { id: 'drained', right: 1 }])
     // One that had it open before, and one that opens it now.
-    await expect(old.accept([send('late')])).rejects.toMatchObject({ code: 'store_newer', details: { version: 2, known: 1 } })
+    await expect(old.accept([send('late')])).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length, known: migrations.length } })
     await old.close()
-    await expect(new LibSQLStore({ url: `file:${path}` }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: 2, known: 1 } })
+    await expect(new LibSQLStore({ url: `file:${path}` }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length, known: migrations.length } })
   })
 
-  it('that fails half-way leaves version 1 as it was', async () => {
-    const path = await ofVersionOne()
+  it('that fails half-way leaves the version before as it was', async () => {
+    const path = await ofNewestVersion()
     const database = open(path, () => {
       throw new Error('half-way')
     })
     expect(() => migrate(database, path, steps)).toThrow('half-way')
     expect(database.isTransaction).toBe(false)
     database.close()
-    await expectVersionOne(path)
+    await expectNewestVersion(path)
     look(path, (again) => expect(migrate(again, path, steps)).toBe(true))
     expect(lengths(path)).toHaveLength(2)
   })
 
-  it('whose process is killed half-way leaves version 1 as it was, with a run that another process takes over', async () => {
-    const path = await ofVersionOne()
+  it('whose process is killed half-way leaves the version before as it was, with a run that another process takes over', async () => {
+    const path = await ofNewestVersion()
     const child = migrating(path, `process.kill(process.pid, 'SIGKILL')`)
     await once(child, 'message')
     child.send('go')
     expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
-    await expectVersionOne(path)
+    await expectNewestVersion(path)
     const store = new LibSQLStore({ url: `file:${path}` })
     await gone(store, 'p1')
     const claimed = await store.claim(threadId, 'p2')
@@ -145,7 +145,7 @@ describe('a migration', () => {
   })
 
   it('that two processes begin at once runs once', async () => {
-    const path = await ofVersionOne()
+    const path = await ofNewestVersion()
     const [halfway, tried] = [`${path}.halfway`, `${path}.tried`]
     const [first, other] = [0, 1].map(() => migrating(path, `
       writeFileSync(${JSON.stringify(halfway)}, '')
@@ -162,7 +162,7 @@ describe('a migration', () => {
     writeFileSync(tried, '')
     expect(await Promise.all(exits)).toEqual([[0, null], [0, null]])
     look(path, (database) => {
-      expect(versionOf(database)).toBe(2)
+      expect(versionOf(database)).toBe(steps.length)
       expect(database.prepare('SELECT times FROM heed_times').all().map(({ times }) => times)).toEqual([1])
     })
     expect(lengths(path)).toEqual([{ id: 'history', right: 1 }, { id: 'drained', right: 1 }])

@@ -78,7 +78,7 @@ describe('a database that is reached through a client', () => {
     expect(Object.keys((await a.getThread(scope))?.metadata ?? {}).toSorted()).toEqual(keys)
   })
 
-  it('one refused write harms none of those beside it', async () => {
+  it('a rejected write does not affect the others of its batch', async () => {
     const store = await ready(newURL())
     const writes = await Promise.allSettled([
       acceptOne(store, send('a', persisted)), store.patchThread({ threadId: 'nowhere' }, { title: 'x' }), acceptOne(store, send('b', persisted)),

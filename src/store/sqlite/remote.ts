@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../../base/errors.ts'
+import { HeedError, isHeedError, packageError } from '../../base/errors.ts'
 import { storeWork } from '../../base/promises.ts'
 import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
@@ -37,11 +37,7 @@ export async function remoteClient(url: string, authToken: string | undefined): 
   try {
     ;({ createClient } = (await import(name)) as { createClient: typeof createClient })
   } catch (cause) {
-    throw new HeedError(
-      'provider_not_installed',
-      `${url.slice(0, url.indexOf(':'))}: databases need the package ${name}: npm install ${name}.`,
-      { cause, details: { package: name } },
-    )
+    throw packageError(name, `${url.slice(0, url.indexOf(':'))}: databases need the package ${name}: npm install ${name}.`, cause)
   }
   try {
     return createClient({ url, ...(authToken !== undefined && { authToken }) })

@@ -58,7 +58,7 @@ describe('the group commit', () => {
     expect(answers).toHaveLength(2_001)
   })
 
-  it('keeps a job that throws from harming its neighbors, and undoes it whole', async () => {
+  it('rolls back a job that throws, and no other job of its transaction', async () => {
     const journal = new Journal()
     const writer = new Writer(journal, 1000)
     const results = await Promise.allSettled([
@@ -96,7 +96,7 @@ describe('the group commit', () => {
     expect(await written).toBe('a')
   })
 
-  it('gives up after its time, tells everyone who waits, and can write again', async () => {
+  it('rejects all waiting writes after its time limit, and can write again', async () => {
     const journal = new Journal()
     journal.refusals = Array.from({ length: 100 }, () => busy)
     const writer = new Writer(journal, 5)

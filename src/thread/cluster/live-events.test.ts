@@ -4,7 +4,7 @@ import type { BusConnection } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { virtualClock } from '../../testing/index.ts'
-import { LiveThread } from '../watch/live.ts'
+import { LiveThread } from '../stream/live.ts'
 import { Relay, Replica } from './live-events.ts'
 
 type Act = 'say' | 'flush' | 'end' | 'take over' | 'lose' | 'keep' | 'idle echo'

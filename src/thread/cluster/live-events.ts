@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { BusConnection } from '../../bus/contract.ts'
 import type { BusMessage, LiveEvent } from '../../bus/message.ts'
-import type { LiveRelay, LiveThread } from '../watch/live.ts'
+import type { LiveRelay, LiveThread } from '../stream/live.ts'
 
 /** For how long events are collected, and how many, before they are sent in one message. */
 const batchMs = 10

@@ -5,9 +5,10 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { endIfFormer, endThreads } from '../runtime/ended-threads.ts'
 import { AbandonedRuns } from '../runtime/sweeper.ts'
 import type { ThreadHost } from '../runtime/host.ts'
-import type { LiveThread } from '../watch/live.ts'
+import type { DataChunk } from '../../message/chunk.ts'
+import type { LiveThread } from '../stream/live.ts'
 import { RemoteWatching } from './remote-watching.ts'
-import type { ThreadRuntime } from '../runtime/runtime.ts'
+import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveRemoteWaiters } from '../send/outcomes.ts'
 
 export interface AbortAnswer {
@@ -140,6 +141,12 @@ export class Peers implements BusHandler {
     if (this.#connection?.hasPeers) this.#connection.send({ kind: 'inbox', resourceIds })
   }
 
+  /** A chunk beside the stream of a thread: to its subscribers in this process and in others. */
+  publishBeside(thread: Target, chunk: DataChunk): void {
+    this.#runtime.sideChunks.emit(thread, chunk)
+    if (this.isWatched(thread.threadId)) this.#connection?.send({ kind: 'beside', ...thread, chunk })
+  }
+
   interrupt(owner: string, threadId: string, signalId: string): void {
     this.#connection?.send({ kind: 'interrupt', threadId, signalId }, owner)
   }
@@ -225,6 +232,8 @@ export class Peers implements BusHandler {
         return this.#inBackground(endThreads(this.#runtime))
       case 'inbox':
         return this.#runtime.onInboxChange(message.resourceIds)
+      case 'beside':
+        return this.#runtime.sideChunks.emit(message, message.chunk)
       case 'interrupt':
         return this.#inBackground(this.#interrupt(message.threadId, message.signalId))
       case 'abort':

@@ -1,7 +1,7 @@
 import type { BusConnection } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { LiveThread } from '../watch/live.ts'
+import type { LiveThread } from '../stream/live.ts'
 import { Relay, Replica } from './live-events.ts'
 import type { ThreadRow } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'

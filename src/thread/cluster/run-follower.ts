@@ -4,6 +4,7 @@ import { untilAborted } from '../../base/promises.ts'
 import { joinRows } from '../../message/join.ts'
 import type { MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
+import { joinTaint, taintOf } from '../../message/taint.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Chunk, FinishReason, Usage } from '../../message/chunk.ts'
 import { failedResult, type RunResult } from '../../run/output/run-result.ts'
@@ -14,8 +15,8 @@ import { abortThread } from '../control/abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { unlessMissing } from '../send/queue.ts'
 import type { LocalCall } from '../send/waiters.ts'
-import { committedChunks, compareCursors, finalChunks, parseCursor } from '../watch/retained-chunks.ts'
-import { subscribe, type AgentThreadSubscription } from '../watch/subscription.ts'
+import { committedChunks, compareCursors, finalChunks, parseCursor } from '../stream/retained-chunks.ts'
+import { subscribe, type AgentThreadSubscription } from '../stream/subscription.ts'
 
 /** How often the store is read for a run without a host here. */
 const recheckMs = 1_000
@@ -266,9 +267,12 @@ async function rowsOfRun(store: ThreadStore, scope: Scope, runId: string): Promi
   return rows
 }
 
-/** The text of a run's last step, with the steps before it whose stream broke. */
-export async function storedText(store: ThreadStore, scope: Scope, runId: string): Promise<string> {
-  return textOfLastStep(await rowsOfRun(store, scope, runId))
+/** The text of a run's last step, with the steps before it whose stream broke, and where values in its prompt came from. */
+export async function storedAnswer(
+  store: ThreadStore, scope: Scope, runId: string,
+): Promise<{ text: string; taintedBy: readonly string[] }> {
+  const rows = await rowsOfRun(store, scope, runId)
+  return { text: textOfLastStep(rows), taintedBy: rows.map(({ content }) => taintOf(content)).reduce(joinTaint, []) }
 }
 
 function textOfLastStep(rows: readonly MessageRow[]): string {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ThreadRow } from '../../store/contract/threads.ts'
-import { LiveThread } from '../watch/live.ts'
+import { LiveThread } from '../stream/live.ts'
 import { storeIsAhead } from './sync.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 

@@ -1,7 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { ThreadRow } from '../../store/contract/threads.ts'
-import { parseCursor } from '../watch/retained-chunks.ts'
-import type { LiveThread } from '../watch/live.ts'
+import { parseCursor } from '../stream/retained-chunks.ts'
+import type { LiveThread } from '../stream/live.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** Brings the live state here up to that of the runner. False when the runner doesn't answer. */

@@ -27,10 +27,10 @@ export class DrainedSignals {
     return this.#held.some(({ mail }) => mail.id === signalId)
   }
 
-  /** `step`: the first step whose prompt contains them. */
-  take(taken: readonly MailboxRow[], step: number, hold: boolean): void {
-    for (const mail of taken) this.#held.push({ mail, step })
-    if (hold) this.#unread ||= taken.length > 0
+  /** `step`: the first step whose prompt contains them. `mayReject`: processors may still reject them. */
+  add(signals: readonly MailboxRow[], step: number, mayReject: boolean): void {
+    for (const mail of signals) this.#held.push({ mail, step })
+    if (mayReject) this.#unread ||= signals.length > 0
     else this.confirm()
   }
 

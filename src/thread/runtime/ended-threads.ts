@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { ThreadHost } from './host.ts'
-import type { LiveThread } from '../watch/live.ts'
+import type { LiveThread } from '../stream/live.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /**

@@ -17,7 +17,7 @@ import {
   continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
 } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
-import type { LiveThread } from '../watch/live.ts'
+import type { LiveThread } from '../stream/live.ts'
 import { abortThread, cancelPending } from '../control/abort.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -210,11 +210,11 @@ export class ThreadHost implements RunHost {
     this.live.startRun(run.runId, seqBefore(rows, taken))
     this.live.committed(rows.at(-1)?.seq)
     this.#runtime.activeRuns.set(run.runId, { threadId: thread.id, resourceId: thread.resourceId })
-    const guarded =
+    const mayReject =
       this.#localOptions?.inputProcessors !== undefined ||
       (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).canRejectInput === true)
-    if (guarded && begun.resumed) this.#drained.resume(unreadInput(rows, run.runId))
-    this.#recordDrained(taken, 0, guarded)
+    if (mayReject && begun.resumed) this.#drained.resume(unreadInput(rows, run.runId))
+    this.#recordDrained(taken, 0, mayReject)
     const abort = this.#abortNext
     this.#abortNext = undefined
     if (abort) this.abort(abort)
@@ -469,9 +469,9 @@ export class ThreadHost implements RunHost {
     return { rows: lane?.signals.map(({ row }) => row) ?? [], left: lane?.left ?? 0 }
   }
 
-  #recordDrained(taken: readonly MailboxRow[], step: number, hold: boolean): void {
+  #recordDrained(taken: readonly MailboxRow[], step: number, mayReject: boolean): void {
     for (const { id } of taken) this.#interruptNext.delete(id)
-    if (taken.length > 0) this.#drained.take(taken, step, hold)
+    if (taken.length > 0) this.#drained.add(taken, step, mayReject)
   }
 
   /** Whether processors may still reject this drained signal. */

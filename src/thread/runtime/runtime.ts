@@ -4,13 +4,14 @@ import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { BegunRun, Fence, FormerLease, ThreadStore } from '../../store/contract/threads.ts'
-import { PendingEchoes } from '../watch/echoes.ts'
+import { PendingEchoes } from '../stream/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
 import { announceEnded, endIfFormer, threadDeleted } from './ended-threads.ts'
 import { ThreadHost } from './host.ts'
 import { ProcessLease } from './process-lease.ts'
-import { LiveThread } from '../watch/live.ts'
+import { LiveThread } from '../stream/live.ts'
+import { SideChunks } from '../stream/side-chunks.ts'
 import { Peers } from '../cluster/peers.ts'
 import { RegisteredAgents, type BackgroundService, type RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
@@ -79,6 +80,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly activeRuns = new Map<string, Target>()
   /** Persisted signals, and ended runs without a host, that are stored and not yet published. */
   readonly pendingEchoes = { persisted: new PendingEchoes(), ended: new PendingEchoes() }
+  /** What subscribers receive beside the streams of their threads. */
+  readonly sideChunks = new SideChunks()
   closing = false
   /** The store can be called without waiting. */
   isOpen = false

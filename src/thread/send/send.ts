@@ -10,7 +10,7 @@ import { telemetryFor } from '../../tracing/telemetry.ts'
 import { declineAll } from '../control/resume.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
-import { publishPersisted } from '../watch/echoes.ts'
+import { publishPersisted } from '../stream/echoes.ts'
 import { outcomeOfMail, outcomeOfRow, resolveLocalWaiters, resolveRemoteWaiters } from './outcomes.ts'
 import { Receipt, type AcceptedSend, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
 import { checkSendOptions, discardInsteadOfPersist, hasRun, persists, type CheckedSend, type SendOptions } from './options.ts'
@@ -24,6 +24,8 @@ interface Preset {
   /** Whether the signal's id is a caller id: the thread may have it already. */
   named?: boolean
   lane?: LaneWrite
+  /** When the thread was created: it is not sent to a later one with the same id. */
+  threadCreatedAt?: number
 }
 
 /** Routes of signals that are pending on an active thread. */
@@ -77,8 +79,10 @@ export class Sends {
    * Sends a signal whose id is derived from its contents. Resolves when it is accepted. Rejects with `id_taken` where the thread has a
    * message of that id which was not sent: nothing of the signal would be stored.
    */
-  async sendAccepted(agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
-    const { receipt, work } = this.#start(agent, mode, signal, checkSendOptions(options), { named: true })
+  async sendAccepted(
+    agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, preset: Pick<Preset, 'threadCreatedAt'> = {},
+  ): Promise<SendReceipt> {
+    const { receipt, work } = this.#start(agent, mode, signal, checkSendOptions(options), { ...preset, named: true })
     await work
     return receipt
   }
@@ -107,9 +111,11 @@ export class Sends {
     const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? (enters ?? fresh) : signal.id
     const threadId = target?.threadId ?? options.threadId
     const order: SendOrder = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
-    const { named, lane } = preset
+    const { named, lane, threadCreatedAt } = preset
     const newRunId = chosen === undefined
-    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, now, target, order })
+    const work = this.#accept(
+      agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, threadCreatedAt, now, target, order },
+    )
     if (threadId !== undefined && !order.reached) this.#orderAfter(threadId, order)
     const outcome = work.then(finalOutcome, rejected)
     if (target && active === undefined && send.ifIdle.behavior === 'wake') this.#reserveRun(agent, mode, fresh, target, outcome)
@@ -179,7 +185,8 @@ export class Sends {
   }
 
   #storeInput(
-    agent: Runnable, { mode, signal, send, runId, newRunId, named, lane, now }: PreparedSend, target: Target, row: MessageRow,
+    agent: Runnable, { mode, signal, send, runId, newRunId, named, lane, threadCreatedAt, now }: PreparedSend, target: Target,
+    row: MessageRow,
   ): Send {
     const { owner, windows } = this.#runtime
     const made: Send = {
@@ -198,6 +205,7 @@ export class Sends {
     }
     if (named) made.given = [signal.id]
     if (lane) made.lane = lane
+    if (threadCreatedAt !== undefined) made.threadCreatedAt = threadCreatedAt
     return made
   }
 

@@ -28,7 +28,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     run: still('restore', 'restore'),
   },
   'goes on with the cursors of a former life': {
-    fault: { file: 'thread/watch/live.ts', changes: [['    if (!isKnown) return\n    this.startOverReason', '    if (isKnown || !isKnown) return\n    this.startOverReason']] },
+    fault: { file: 'thread/stream/live.ts', changes: [['    if (!isKnown) return\n    this.startOverReason', '    if (isKnown || !isKnown) return\n    this.startOverReason']] },
     finds: ['lifeBegins', 'noFormerWords', 'snapshotsOfLife'],
     run: still('delete', 'restore', 'delete'),
   },

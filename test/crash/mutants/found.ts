@@ -9,7 +9,8 @@ const rounds = 8
 
 /** Tests that the rounds of a kind find each build that is broken on purpose. */
 export function testMutants(kind: Kind): void {
-  describe(`the checker of ${kind.name}`, () => {
+  // Processes of a round mostly wait for leases: the rounds of two builds take little more time than those of one.
+  describe(`the checker of ${kind.name}`, { concurrent: true }, () => {
     const work = mkdtempSync(join(tmpdir(), 'heed-mutants-'))
     afterAll(() => rmSync(work, { recursive: true, force: true }))
 

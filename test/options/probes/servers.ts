@@ -25,7 +25,7 @@ export const servers: Probe[] = [
   {
     title: 'the options of a handler, with cross-origin requests and limits',
     covers: {
-      HandlerOptions: 'auth prefix cors requestContext rateLimit maxBodyBytes',
+      HandlerOptions: 'auth prefix cors requestContext rateLimit limits maxBodyBytes',
       CorsOptions: 'origin credentials allowHeaders maxAge',
       RateLimitOptions: 'requests perMs',
     },
@@ -48,7 +48,7 @@ export const servers: Probe[] = [
       })
       for (const [options, name] of [
         [{ auth: 'loca' }, 'auth'], [{ prefix: 'v1' }, 'prefix'], [{ prefix: '/v1/' }, 'prefix'], [{ requestContext: {} }, 'requestContext'], [{ maxBodyBytes: 0 }, 'maxBodyBytes'],
-        [{ heartbeatMs: -1 }, 'heartbeatMs'], [{ stallMs: 'x' }, 'stallMs'], [{ lingerMs: -1 }, 'lingerMs'], [{ rateLimit: { requests: 0 } }, 'requests'], [{ rateLimit: { requests: 1, perMs: 0 } }, 'perMs'],
+        [{ heartbeatMs: -1 }, 'heartbeatMs'], [{ stallMs: 'x' }, 'stallMs'], [{ lingerMs: -1 }, 'lingerMs'], [{ rateLimit: { requests: 0 } }, 'requests'], [{ limits: { streams: 0 } }, 'limits.streams'], [{ limits: { stream: 1 } }, 'stream'], [{ limits: { failedLogins: { requests: 0 } } }, 'requests'], [{ rateLimit: { requests: 1, perMs: 0 } }, 'perMs'],
         [{ cors: {} }, 'origin'], [{ cors: { origin: 7 } }, 'origin'], [{ cors: { origin: '*', credentials: true } }, 'credentials'], [{ cors: { origin: '*', credentials: 1 } }, 'credentials'],
         [{ cors: { origin: '*', allowHeaders: 'x' } }, 'allowHeaders'], [{ cors: { origin: '*', maxAge: -1 } }, 'maxAge'],
       ] as const) await rejects(() => handling(options as never), name)
@@ -56,7 +56,7 @@ export const servers: Probe[] = [
   },
   {
     title: 'the options of a server, and the options of both that concern time',
-    covers: { ServeOptions: 'port hostname handleSignals auth prefix cors requestContext rateLimit maxBodyBytes heartbeatMs stallMs lingerMs' },
+    covers: { ServeOptions: 'port hostname handleSignals auth prefix cors requestContext rateLimit limits maxBodyBytes heartbeatMs stallMs lingerMs' },
     async run() {
       const heed = () => new Heed({ storage: new InMemoryStore(), logger: silentLogger })
       const before = process.listenerCount('SIGTERM')
@@ -78,7 +78,7 @@ export const servers: Probe[] = [
   },
   {
     title: 'the principals of API keys, and the options of tokens',
-    covers: { apiKeys: 'id resources operator', JwtOptions: 'jwks jwks.keys issuer audience principal toleranceSeconds' },
+    covers: { apiKeys: 'id resources operator', JwtOptions: 'jwks jwks.keys issuer audience principal scopes toleranceSeconds' },
     async run() {
       const key = 'k'.repeat(16)
       const { ask } = handling({ auth: apiKeys({ [key]: { id: 'ada', resources: ['a'] }, [`o${key}`]: { id: 'op', resources: [], operator: true } }) })
@@ -98,6 +98,9 @@ export const servers: Probe[] = [
       expect([await known({ iss: 'x' }), await known({ aud: 'x' }), await known({ exp: 1 })]).toEqual([null, null, null])
       expect(await known({ exp: Math.floor(Date.now() / 1_000) - 20 }, { toleranceSeconds: 600 })).not.toBeNull()
       expect(await known({}, { principal: () => ({ id: 'x', resources: '*' }) })).toEqual({ id: 'x', resources: '*' })
+      const scoped = async (claims: object) => (await known(claims, { scopes: 'scope' }))?.scopes
+      expect([await scoped({ scope: 'read  send' }), await scoped({ scope: ['run'] }), await scoped({}), await scoped({ scope: 7 })]).toEqual([['read', 'send'], ['run'], [], 7])
+      for (const more of [{ scopes: '' }, { scopes: 'scope', principal: () => null }]) await rejects(() => known({}, more), 'scopes')
       for (const [more, name] of [[{ jwks: {} }, 'jwks'], [{ issuer: undefined }, 'issuer'], [{ audience: '' }, 'audience'], [{ principal: 1 }, 'principal'], [{ toleranceSeconds: -1 }, 'toleranceSeconds']] as const)
         await rejects(() => jwt({ jwks: { keys }, issuer: 'issuer', audience: 'heed', ...more } as never), name)
     },

@@ -161,7 +161,7 @@ export const storesAndTools: Probe[] = [
     title: 'the options of the inbox tool, of the logger, of errors and of messages',
     covers: {
       createNotificationInboxTool: 'storage',
-      ConsoleLoggerOptions: 'level json write',
+      ConsoleLoggerOptions: 'level json write progress',
       HeedErrorOptions: 'retryable cause details',
       FromUIOptions: 'now newId signals',
       MessageList: 'newId now',
@@ -178,7 +178,10 @@ export const storesAndTools: Probe[] = [
       createConsoleLogger({ write }).info('two')
       createConsoleLogger({ write }).warn('three')
       expect(lines.map((line) => (line.startsWith('{') ? (JSON.parse(line) as { message: string }).message : line))).toEqual(['one', 'heed warn: three\n'])
-      for (const [options, name] of [[{ level: 'loud' }, 'level'], [{ json: 'yes' }, 'json'], [{ write: 1 }, 'write']] as const) await rejects(() => createConsoleLogger(options as never), name)
+      createConsoleLogger({ progress: true, write }).progress?.('indexing', { done: 1, total: 2 })
+      expect(lines.at(-1)).toContain('50 %')
+      expect(createConsoleLogger({ progress: false }).progress).toBeUndefined()
+      for (const [options, name] of [[{ level: 'loud' }, 'level'], [{ json: 'yes' }, 'json'], [{ write: 1 }, 'write'], [{ progress: 1 }, 'progress'], [{ progress: true, json: true }, 'progress']] as const) await rejects(() => createConsoleLogger(options as never), name)
 
       const cause = new Error('why')
       const error = new HeedError('closed', 'It is closed.', { retryable: true, cause, details: { a: 1 } })

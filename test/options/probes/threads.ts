@@ -26,7 +26,6 @@ export const threads: Probe[] = [
       'Agent.listActiveThreads': 'resourceId limit',
       'Agent.cancelQueued': 'threadId resourceId signalIds',
       'Agent.reorderQueued': 'threadId resourceId signalIds',
-      'Agent.explain': 'threadId resourceId signalId',
       'Agent.retryParked': 'threadId resourceId runId',
     },
     async run() {

@@ -34,6 +34,19 @@ test('a server asks who sends, and answers its client over HTTP and SSE', async 
   assert.deepEqual(messages.map(({ role }) => role), ['signal', 'assistant'])
 })
 
+test('a schema of a request is used in a thread, and one that is too large is rejected', async () => {
+  const agent = new Agent({ id: 'guide', model: scriptedModel(['{"city":"Rome"}']) })
+  const { server } = await served(agent)
+  const ask = async (schema: object) => {
+    const body = JSON.stringify({ messages: 'Where?', structuredOutput: { schema } })
+    return (await fetch(`${server.url}/api/agents/guide/generate`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).json()
+  }
+  const answer = (await ask({ type: 'object', properties: { city: { type: 'string' } } })) as { object?: unknown }
+  assert.deepEqual(answer.object, { city: 'Rome' })
+  const refusal = (await ask({ type: 'string', pattern: '^(a+)+$' })) as { code?: unknown }
+  assert.equal(refusal.code, 'invalid_schema')
+})
+
 test('a handler answers requests without a server of its own', async () => {
   const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.']) })
   const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {
-  accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status,
-  threadId, unclaimed, wide, windows, type StoreCase,
+  accept, acceptInParts, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states,
+  status, threadId, unclaimed, wide, windows, type StoreCase,
 } from '../fixture.ts'
 
 const small = { low: 1, high: 4 }
@@ -237,8 +237,7 @@ export const recoveryCases: StoreCase[] = [
       const many = (prefix: string, claim?: { owner: string }) =>
         Array.from({ length: 450 }, (_, index) => send('a', { threadId: `${prefix}-${index}`, claim, agentId: `agent-${index % 2}` }))
       const sends = [...many('waits'), ...many('dead', { owner: 'dead' })]
-      // A store on a server repeats the work of a transaction as answers come: 18 transactions of 50 take less than one of 900.
-      for (let from = 0; from < sends.length; from += 50) await accept(store, ...sends.slice(from, from + 50))
+      await acceptInParts(store, sends)
       const found = await store.listOrphans(Date.now(), 1000)
       assert.equal(new Set(found.map((orphan) => orphan.threadId)).size, 900)
       assert.equal((await store.listOrphans(Date.now(), 1000, ['agent-1'])).length, 450)

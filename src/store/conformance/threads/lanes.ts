@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { LaneWrite } from '../../contract/threads.ts'
 import {
-  accept, acceptOne, begin, commit, finish, ids, persisted, queued, rejectsWith, row, rowIds, scope, send, signalRow, start, tick,
-  type StoreCase,
+  accept, acceptInParts, acceptOne, begin, commit, finish, ids, persisted, queued, rejectsWith, row, rowIds, scope, send, signalRow, start,
+  tick, type StoreCase,
 } from '../fixture.ts'
 
 const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({
@@ -128,9 +128,8 @@ export const laneCases: StoreCase[] = [
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('snap', { ...persisted, ...lane('k') }))
-      await accept(
-        store, ...Array.from({ length: 1_200 }, (_, index) => send(`d${index}`, { ...persisted, ...lane(`k${index}`, 'delta') })),
-      )
+      const deltas = Array.from({ length: 1_200 }, (_, index) => send(`d${index}`, { ...persisted, ...lane(`k${index}`, 'delta') }))
+      await acceptInParts(store, deltas)
       const read = await store.readLane(scope, 'browser')
       assert.deepEqual(
         [read?.signals.length, read?.left, read?.signals[0]?.row.id, read?.signals[1]?.row.id, read?.signals.at(-1)?.row.id],

@@ -47,6 +47,8 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   #replay: Chunk[] = []
   /** The signals of the snapshot: their echoes are omitted. */
   #snapshotSignals: ReadonlySet<string> | undefined
+  /** Chunks beside the stream that were not read yet. */
+  readonly #beside: Chunk[] = []
   #closed = false
   /** No snapshot or other check is due: the next chunk is a live one. */
   #readsLiveOnly = false
@@ -88,6 +90,8 @@ export class ThreadReader implements AsyncIterator<Chunk> {
         this.#starting = this.#startOver(this.#snapshotDue).finally(() => (this.#starting = undefined))
         return this.#starting
       }
+      const beside = this.#beside.shift()
+      if (beside) return Promise.resolve({ done: false, value: beside })
       const value = this.#live.at(this.#position)
       this.#readsLiveOnly = this.#snapshotSignals === undefined && this.#live.belongsTo(this.#resourceId)
       if (!value) return this.#live.closed ? this.return() : this.#live.next().then(this.#onNotify)
@@ -102,6 +106,13 @@ export class ThreadReader implements AsyncIterator<Chunk> {
     if (!ready) return this.#nextDue()
     this.#position++
     return ready.result
+  }
+
+  /** Is read next, with or without a live chunk. The oldest ones are dropped where the reader falls behind. */
+  interpose(chunk: Chunk): void {
+    if (this.#beside.push(chunk) > besideLimit) this.#beside.shift()
+    this.#readsLiveOnly = false
+    this.#live.notify()
   }
 
   return(): Promise<IteratorResult<Chunk>> {
@@ -160,6 +171,9 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
 const finished: IteratorResult<Chunk> = { done: true, value: undefined }
 
+/** How many chunks beside the stream a reader may have unread. */
+const besideLimit = 1_000
+
 export interface SubscribeOptions {
   threadId: string
   resourceId?: string
@@ -167,6 +181,8 @@ export interface SubscribeOptions {
   after?: string
   /** Begin with a snapshot, then the live edge. */
   snapshot?: boolean
+  /** Also receive what happens to the watches of the thread, as `data-watch` chunks, which have no cursor and are not repeated. */
+  watches?: boolean
 }
 
 /** Subscribes to a thread, which need not exist yet. Without `after`: the active run from its start, else the live edge. */
@@ -186,7 +202,7 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
     const start: ReaderStart = synced
       ? readerStart(live, after, options.snapshot ?? false)
       : { position: live.end, snapshot: lostReason(live, after) }
-    return subscription(runtime, scope, live, start, after ?? startCursor(live, start))
+    return subscription(runtime, scope, live, start, { cursor: after ?? startCursor(live, start), watches: options.watches === true })
   } catch (error) {
     runtime.peers.unwatch(threadId)
     runtime.releaseLive(threadId)
@@ -233,9 +249,17 @@ function startCursor(live: LiveThread, { position, snapshot }: ReaderStart): str
 }
 
 function subscription(
-  runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart, cursor: string | undefined,
+  runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart,
+  { cursor, watches }: { cursor: string | undefined; watches: boolean },
 ): AgentThreadSubscription {
   const readers = new Set<ThreadReader>()
+  // A reader that is made later begins with what was emitted since the subscription.
+  const emitted: Chunk[] = []
+  const stopListening = watches ? runtime.sideChunks.listen(scope.threadId, (chunk, resourceId) => {
+    if (scope.resourceId !== undefined && scope.resourceId !== resourceId) return
+    if (emitted.push(chunk) > besideLimit) emitted.shift()
+    for (const reader of readers) reader.interpose(chunk)
+  }) : undefined
   const { generation, life } = live
   const start = { ...from, generation, life, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) }
   let open = true
@@ -243,6 +267,7 @@ function subscription(
     stream: {
       [Symbol.asyncIterator]: () => {
         const reader: ThreadReader = new ThreadReader(live, start, snapshotReader(runtime, scope), () => readers.delete(reader))
+        for (const chunk of emitted) reader.interpose(chunk)
         if (open) readers.add(reader)
         else reader.close()
         return reader
@@ -254,6 +279,7 @@ function subscription(
     unsubscribe() {
       if (!open) return
       open = false
+      stopListening?.()
       for (const reader of readers) reader.close()
       live.notify()
       runtime.peers.unwatch(scope.threadId)

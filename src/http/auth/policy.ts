@@ -1,0 +1,133 @@
+import type { UserPrincipal } from '../../policy/request.ts'
+import { isPlainObject } from '../../base/json.ts'
+import type { Route } from '../route.ts'
+import { isOperator, type Principal } from './principal.ts'
+
+type Action = 'read_thread' | 'send_signal' | 'approve_tool'
+
+/**
+ * What policies are asked about a request, as far as the request itself says. Without `resourceId`, the owner has to be looked up: the
+ * thread may be of any resource, as the principal may access all. Without a thread, a run and messages, the request is about all threads of
+ * the resource. `toolCallId` and `approvalId` name the call that `approve_tool` is about; without them, any call of the run or thread is.
+ */
+export interface PolicyQuestion {
+  principal: UserPrincipal
+  action: Action
+  agentId?: string
+  threadId?: string
+  /** Further threads. Their owner is `resourceId` of the question unless they have one. */
+  threads?: Array<{ threadId: string; resourceId?: string }>
+  /** Messages whose threads the request does not name. */
+  messageIds?: string[]
+  runId?: string
+  toolCallId?: string
+  approvalId?: string
+  resourceId?: string
+  /** Another resource that gets the thread. */
+  givenTo?: string
+}
+
+export interface PolicyCall {
+  principal: Principal
+  params: Readonly<Record<string, string>>
+  query: Readonly<Record<string, unknown>>
+  body: Readonly<Record<string, unknown>>
+}
+
+/** Routes that concern no thread. They are open to every principal, or to operators. */
+const withoutThread = new Set([
+  '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
+  '/tick', '/metrics',
+])
+
+export function isWithoutThread(path: string): boolean {
+  return withoutThread.has(path)
+}
+
+const approvals = /^\/agents\/:agentId\/(send-stream-resume|approve-tool-call|resume-stream)/
+
+/** Routes that only read, by a request with a body. */
+const readsByPost = new Set(['/agents/:agentId/threads/subscribe'])
+
+/** Routes that write, and answer with what was stored before. */
+const alsoReads = new Set(['/memory/threads/:threadId/clone', '/agents/:agentId/recover'])
+
+/** What a request asks of the policies: pure. Undefined where they have nothing to decide. */
+export function policyQuestion(
+  { path, read, anonymous }: Pick<Route, 'path' | 'read' | 'anonymous'>, { principal, params, query, body }: PolicyCall,
+): PolicyQuestion | undefined {
+  if (anonymous || isWithoutThread(path)) return undefined
+  const memory = isPlainObject(body.memory) ? body.memory : {}
+  const thread = isPlainObject(memory.thread) ? memory.thread.id : memory.thread
+  // The chat protocol of the AI SDK names the thread `id`.
+  const chatId = path === '/agents/:agentId/chat' ? body.id : undefined
+  const { resources } = principal
+  const onlyResource = resources !== '*' && resources.length === 1 ? resources[0] : undefined
+  const isTransfer = path === '/memory/threads/:threadId/transfer'
+  const messages = path.startsWith('/memory/') ? objectsIn(body.messages) : []
+  const owner = isTransfer ? undefined : body.resourceId ?? memory.resource ?? messages[0]?.resourceId
+  return {
+    principal: userPrincipal(principal),
+    action: actionOf(path, read, body),
+    ...texts({
+      agentId: params.agentId ?? query.agentId,
+      threadId: params.threadId ?? query.threadId ?? body.threadId ?? thread ?? chatId,
+      runId: body.runId,
+      toolCallId: body.toolCallId,
+      approvalId: body.approvalId,
+      resourceId: query.resourceId ?? owner ?? onlyResource,
+      givenTo: isTransfer ? body.resourceId : undefined,
+    }),
+    ...lists({
+      threads: [...messages, ...objectsIn(query.include)].flatMap(({ threadId, resourceId }) =>
+        typeof threadId === 'string' ? { threadId, ...texts({ resourceId }) } : []),
+      messageIds: messageIdsOf(path, body, messages),
+    }),
+  }
+}
+
+/** The actions that a question is about: that of its route, and reading where the response shows what was stored before. */
+export function actionsOf({ path }: Pick<Route, 'path'>, { action }: PolicyQuestion): readonly Action[] {
+  return alsoReads.has(path) ? ['read_thread', action] : [action]
+}
+
+/** A principal of the server as policies see it. */
+export function userPrincipal(principal: Principal): UserPrincipal {
+  const { id, resources, scopes = [] } = principal
+  return { type: 'user', id, resources, operator: isOperator(principal), scopes }
+}
+
+/** To decline is to send: no tool runs by it. */
+export function actionOf(path: string, read: boolean | undefined, body: PolicyCall['body']): Action {
+  if (approvals.test(path)) return 'approve_tool'
+  if (path === '/agents/:agentId/send-tool-approval') {
+    return body.messages === undefined && body.approved !== false ? 'approve_tool' : 'send_signal'
+  }
+  return read || readsByPost.has(path) ? 'read_thread' : 'send_signal'
+}
+
+function messageIdsOf(
+  path: string, { messageIds, threadId }: PolicyCall['body'], messages: ReadonlyArray<Record<string, unknown>>,
+): string[] {
+  if (path === '/memory/messages/delete' && threadId === undefined) {
+    return [messageIds].flat().map((item) => (isPlainObject(item) ? item.id : item)).filter(isText)
+  }
+  if (path !== '/memory/messages/update') return []
+  return messages.filter((message) => message.threadId === undefined).map((message) => message.id).filter(isText)
+}
+
+function objectsIn(value: unknown): Array<Record<string, unknown>> {
+  return Array.isArray(value) ? value.filter(isPlainObject) : []
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function texts<Name extends string>(fields: Record<Name, unknown>): Partial<Record<Name, string>> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => isText(value))) as Partial<Record<Name, string>>
+}
+
+function lists<Lists extends Record<string, readonly unknown[]>>(fields: Lists): Partial<Lists> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.length > 0)) as Partial<Lists>
+}

@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest'
+import { allRoutes } from '../routes/index.ts'
+import type { Operations } from '../routes/operations.ts'
+import { hasScope, isLimited, principalScopes, scopeOfRequest, type PrincipalScope } from './scopes.ts'
+
+const agent = '/agents/:agentId'
+const thread = `${agent}/threads/:threadId`
+const memory = '/memory/threads/:threadId'
+
+/** The scope that each route needs. A new route needs a line here. */
+const table: Record<PrincipalScope | 'none', string[]> = {
+  none: [
+    'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
+    'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /openapi.json',
+  ],
+  read: [
+    `POST ${agent}/threads/subscribe`, `GET ${thread}/subscribe`, `POST ${thread}/ticket`, `GET ${thread}/queue`, `GET ${thread}/signals/:signalId`, `GET ${thread}/active-run`, `GET ${thread}/lanes`,
+    `GET ${thread}/lanes/:laneId`, `GET ${thread}/lanes/:laneId/history`, `GET ${thread}/notifications`, `GET ${thread}/notifications/:notificationId`, `GET ${agent}/schedules`,
+    `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
+    `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
+    `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
+  ],
+  send: [
+    `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
+    `POST ${thread}/notifications/mark`, `POST ${agent}/decline-tool-call`, `POST ${agent}/decline-tool-call-generate`, `POST ${agent}/chat`,
+  ],
+  notify: [`POST ${agent}/signals`, `POST ${agent}/state-signals`, `POST ${agent}/notifications`, `POST ${thread}/notifications/retry`, 'POST /replies/:replyId/retry'],
+  schedule: [
+    `POST ${agent}/schedules`, `POST ${agent}/schedules/:scheduleId/pause`, `POST ${agent}/schedules/:scheduleId/resume`, `DELETE ${agent}/schedules/:scheduleId`,
+    `POST ${agent}/watches`, `DELETE ${agent}/watches/:watchId`,
+  ],
+  approve: [
+    `POST ${agent}/send-tool-approval`, `POST ${agent}/send-stream-resume`, `POST ${agent}/approve-tool-call`, `POST ${agent}/approve-tool-call-generate`,
+    `POST ${agent}/resume-stream`, `POST ${agent}/resume-stream-until-idle`,
+  ],
+  run: [`POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`],
+  memory: [
+    'POST /memory/threads', `PATCH ${memory}`, `DELETE ${memory}`, `POST ${memory}/clone`, `POST ${memory}/transfer`, 'POST /memory/save-messages', 'POST /memory/messages/delete',
+    'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`,
+  ],
+  operate: [`POST ${agent}/explain-prompt`, 'POST /tick', 'GET /metrics'],
+}
+
+it('[H8.1] every route needs the scope of its line', () => {
+  const routes = allRoutes({ openApi: () => ({}) } as unknown as Operations)
+  const found = Map.groupBy(routes, (route) => scopeOfRequest(route) ?? 'none')
+  const listed = Object.fromEntries([...found].map(([scope, some]) => [scope, some.map(({ method, path }) => `${method} ${path}`).toSorted()]))
+  expect(listed).toEqual(Object.fromEntries(Object.entries(table).map(([scope, some]) => [scope, some.toSorted()])))
+})
+
+it('[H8.1] a decision that runs no tool is a send', () => {
+  const needed = (body: object) => scopeOfRequest({ path: `${agent}/send-tool-approval` }, { ...body })
+  expect([{ approved: true }, { approved: false }, { approved: true, messages: [] }].map(needed)).toEqual(['approve', 'send', 'send'])
+})
+
+it('[H8.1] scopes that are named are all that a principal has; without any it has what it had before there were scopes', () => {
+  const all = principalScopes.operator
+  const of = (principal: Parameters<typeof hasScope>[0]) => all.filter((scope) => hasScope(principal, scope))
+  expect(of({ id: 'a', resources: ['a'] })).toEqual(principalScopes.tenant)
+  expect(of({ id: 'a', resources: '*' })).toEqual(all)
+  expect(of({ id: 'a', resources: ['a'], operator: true })).toEqual(all)
+  expect(of({ id: 'a', resources: ['a'], scopes: [] })).toEqual([])
+  expect(of({ id: 'a', resources: '*', scopes: ['read', 'payments'] })).toEqual(['read'])
+  expect(of({ id: 'a', resources: ['a'], scopes: principalScopes.endUser })).toEqual(['read', 'send', 'run'])
+  expect([{ id: 'a', resources: '*' as const }, { id: 'a', resources: '*' as const, scopes: ['read'] }, { id: 'a', resources: ['a'], operator: true }].map(isLimited)).toEqual([false, true, true])
+})

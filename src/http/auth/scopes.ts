@@ -1,0 +1,55 @@
+import { HeedError } from '../../base/errors.ts'
+import type { Route } from '../route.ts'
+import { actionOf, isWithoutThread } from './policy.ts'
+import { isOperator, type Principal } from './principal.ts'
+
+/**
+ * What a principal may do with the threads of its resources. `send`: messages, and what concerns the own ones: aborts, the queue, declines.
+ * `run`: `generate` and `stream`. `memory`: change threads, messages and working memory. `notify`: signals and notifications of systems.
+ * `operate`: what concerns the whole server, and the prompts of agents.
+ */
+export type PrincipalScope = 'read' | 'send' | 'run' | 'approve' | 'memory' | 'schedule' | 'notify' | 'operate'
+
+const tenant: readonly PrincipalScope[] = ['read', 'send', 'run', 'approve', 'memory', 'schedule', 'notify']
+
+/** The scopes of the usual principals: a user of an application, the back end of a tenant, and an operator of the server. */
+export const principalScopes: Readonly<Record<'endUser' | 'tenant' | 'operator', readonly PrincipalScope[]>> = {
+  endUser: ['read', 'send', 'run'],
+  tenant,
+  operator: [...tenant, 'operate'],
+}
+
+/** Without `scopes`, a principal has all of them except for `operate`, which `operator` and access to all resources imply. */
+export function hasScope(principal: Principal, scope: PrincipalScope): boolean {
+  return scope === 'operate' ? isOperator(principal) : (principal.scopes?.includes(scope) ?? true)
+}
+
+/** True for a principal that may not change how agents work: it has not all resources, or not the scope to operate. */
+export function isLimited(principal: Principal): boolean {
+  return principal.resources !== '*' || !isOperator(principal)
+}
+
+/** The scope that a request to a route needs; undefined for routes that need none. */
+export function scopeOfRequest(
+  { path, read, anonymous }: Pick<Route, 'path' | 'read' | 'anonymous'>, body: Readonly<Record<string, unknown>> = {},
+): PrincipalScope | undefined {
+  if (path === '/tick' || path === '/metrics' || path === '/agents/:agentId/explain-prompt') return 'operate'
+  if (anonymous || isWithoutThread(path)) return undefined
+  const action = actionOf(path, read, body)
+  if (action !== 'send_signal') return action === 'read_thread' ? 'read' : 'approve'
+  if (path.startsWith('/memory/')) return 'memory'
+  return ofAgentRoutes.find(([paths]) => paths.test(path))?.[1] ?? 'send'
+}
+
+const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
+  [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],
+  [/^\/agents\/:agentId\/((state-)?signals|notifications)$|\/notifications\/retry$|^\/replies\//, 'notify'],
+  [/^\/agents\/:agentId\/(generate|stream|stream-until-idle|recover|threads\/:threadId\/retry)$/, 'run'],
+]
+
+/** `ownApprovals`: the agent lets a principal approve that may send. */
+export function checkScope(principal: Principal, scope: PrincipalScope, ownApprovals: boolean): void {
+  if (hasScope(principal, scope) || (scope === 'approve' && ownApprovals && hasScope(principal, 'send'))) return
+  const why = scope === 'operate' ? 'This route is for operators only' : 'You may not do this'
+  throw new HeedError('forbidden', `${why}: it needs the scope '${scope}'.`, { details: { scope } })
+}

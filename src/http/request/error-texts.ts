@@ -1,0 +1,101 @@
+import { isHeedError, type HeedErrorCode } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
+import { isObject } from '../../base/json.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { StreamedChunk } from '../sse/frames.ts'
+
+/** Errors whose texts are written by providers, drivers or the program: they may have hosts, accounts and keys in them. */
+const foreignTexts: ReadonlySet<string> = new Set<HeedErrorCode>([
+  'provider_error', 'stream_broken', 'model_missing', 'unknown_provider', 'provider_not_installed', 'api_key_missing', 'unsupported_model',
+  'processor_failed', 'dimension_changed', 'run_parked', 'store_failed', 'store_full', 'store_readonly', 'store_gone', 'store_newer',
+  'store_corrupt', 'bus_failed',
+])
+
+/** How many runs are remembered whose errors were logged. */
+const maxLogged = 1_000
+
+/** Chunks that may contain errors. */
+const suspects: ReadonlySet<string> = new Set(['error', 'tool-output', 'data-thread-snapshot'])
+
+/**
+ * Replaces the texts of errors that are for operators. A caller that is limited to its resources gets the code and an id; the log has the
+ * text under this id, without its secrets. The id of an error of a run is the run's.
+ */
+export class ErrorTexts {
+  readonly #logger: Logger
+  readonly #logged = new Set<string>()
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  /** An error that rejects a request: the fields of its response, or undefined where its own text may be shown. */
+  hide(error: unknown): { error: string; code: string; retryable: boolean; details: { errorId: string } } | undefined {
+    if (!isHeedError(error) || !foreignTexts.has(error.code)) return undefined
+    const errorId = newId()
+    return { error: publicText(error.code, errorId), code: error.code, retryable: error.retryable, details: { errorId } }
+  }
+
+  readonly showChunk = <T extends StreamedChunk>(chunk: T): T => {
+    return suspects.has(chunk.type) ? (this.#shown(chunk, chunk.runId ?? '', false) as T) : chunk
+  }
+
+  /** A JSON response, with the texts of errors replaced that messages, runs and outcomes in it have. */
+  showJSON(text: string): string {
+    return inJSON.test(text) ? JSON.stringify(this.#shown(JSON.parse(text), '', false)) : text
+  }
+
+  /** `isPart`: the value is in a list of parts or chunks, where an object of type `error` is an error. Elsewhere it is someone's data. */
+  #shown(value: unknown, runId: string, isPart: boolean, depth = 0): unknown {
+    if (typeof value !== 'object' || value === null || depth > 100) return value
+    if (Array.isArray(value)) return keepIfSame(value, value.map((item) => this.#shown(item, runId, isPart, depth + 1)))
+    const own = value as Record<string, unknown>
+    const run = typeof own.runId === 'string' && own.runId !== '' ? own.runId : runId
+    if (own.type === 'error' && isObject(own.payload)) {
+      return { ...own, payload: { ...own.payload, error: this.#error(own.payload.error, run) } }
+    }
+    if (isPart && own.type === 'error') return { ...own, error: this.#error(own.error, run) }
+    if (isPart && own.type === 'data-error') return { ...own, data: this.#error(own.data, run) }
+    if (own.status === 'parked' && isObject(own.error)) return { ...own, error: this.#error(own.error, run) }
+    if (own.action === 'rejected' && typeof own.code === 'string' && foreignTexts.has(own.code)) {
+      return { ...own, reason: publicText(own.code, run) }
+    }
+    if (own.type === 'tool-invocation') return value
+    let copy: Record<string, unknown> | undefined
+    for (const [name, inner] of Object.entries(own)) {
+      const shown = this.#shown(inner, run, name === 'parts' || (name === 'content' && Array.isArray(inner)), depth + 1)
+      if (shown !== inner) (copy ??= { ...own })[name] = shown
+    }
+    return copy ?? value
+  }
+
+  #error(error: unknown, runId: string): unknown {
+    if (!isObject(error)) return error
+    const { code, message, retryable } = error
+    // An error without a code was thrown by the program.
+    if (typeof code === 'string' && !foreignTexts.has(code)) return error
+    if (runId !== '') this.#logOnce(runId, { code, error: message })
+    const shownCode = typeof code === 'string' ? code : 'internal_error'
+    return { name: 'HeedError', code: shownCode, message: publicText(shownCode, runId), retryable: retryable === true }
+  }
+
+  #logOnce(runId: string, fields: Record<string, unknown>): void {
+    if (this.#logged.has(runId)) return
+    this.#logged.add(runId)
+    const [oldest] = this.#logged.size > maxLogged ? this.#logged : []
+    if (oldest !== undefined) this.#logged.delete(oldest)
+    this.#logger.error('the error of a run was hidden from its caller', { runId, ...fields })
+  }
+}
+
+/** JSON that may contain an error. */
+const inJSON = /"type":"(?:data-)?error"|"status":"parked"|"action":"rejected"/
+
+function keepIfSame(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
+  return after.every((item, index) => item === before[index]) ? before : after
+}
+
+function publicText(code: string, id: string): string {
+  const what = code === 'provider_error' || code === 'stream_broken' ? "The model's provider failed" : 'The server failed'
+  return `${what} (${code}).${id === '' ? '' : ` The operator finds the reason in the log, under ${id}.`}`
+}

@@ -1,0 +1,225 @@
+import { reservedIdPrefixes } from '../../../signals/normalize.ts'
+import { judged, lostClaim, maxJudgeFailures, type Verdict, type WatchEnd } from '../../../watch/machine.ts'
+import type { CandidateSettlement, CandidateState, ClaimedCandidate } from '../../contract/watches.ts'
+import type { DueClaim } from '../../contract/notifications.ts'
+import { longestWaiting } from '../notifications/dispatch.ts'
+import type { SqlValue, Statements } from '../statements.ts'
+import { addDelivery, type NewDelivery } from './deliveries.ts'
+import { inboundBySeq } from './inbounds.ts'
+import { unindexWatch } from './matching.ts'
+import { criteriaOf, inboundOf, watchColumns, watchOf, type WatchRow } from './rows.ts'
+
+/** How long after its expiry a watch stays open for messages that have no categories yet. */
+const annotationGraceMs = 600_000
+
+const candidateSql = {
+  byOrd: `SELECT ${watchColumns} FROM heed_watches WHERE ord = ?`,
+  byId: `SELECT ${watchColumns} FROM heed_watches WHERE id = ?`,
+  due: `SELECT ${watchColumns} FROM heed_watches WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
+  nextDue: 'SELECT min(due_at) AS at FROM heed_watches WHERE agent_id = ? AND due_at IS NOT NULL',
+  setDue: 'UPDATE heed_watches SET due_at = ? WHERE ord = ?',
+  // A claim that ended without a settlement is claimed again, before later candidates.
+  next: `
+    SELECT seq, state, attempts, failures FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed')
+    ORDER BY seq LIMIT 1`,
+  state: 'SELECT seq, state, attempts, failures FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
+  take: `UPDATE heed_watch_candidates SET state = 'claimed', attempts = attempts + 1, failures = ? WHERE watch = ? AND seq = ?`,
+  release: `UPDATE heed_watch_candidates SET state = 'pending', failures = ?, detail = coalesce(?, detail) WHERE watch = ? AND seq = ?`,
+  settle: 'UPDATE heed_watch_candidates SET state = ?, value = ?, detail = ?, settled_at = ? WHERE watch = ? AND seq = ?',
+  settleAll: `
+    UPDATE heed_watch_candidates SET state = 'ended', settled_at = ?2 WHERE watch = ?1 AND state IN ('pending', 'claimed')`,
+  // Of the watches that the message fits, an exclusive one that is older decides first.
+  olderExclusive: `
+    SELECT 1 AS found FROM heed_watch_candidates c JOIN heed_watches w ON w.ord = c.watch
+    WHERE c.seq = ?1 AND c.watch < ?2 AND c.state IN ('pending', 'claimed') AND w.exclusive = 1 LIMIT 1`,
+  consume: 'UPDATE heed_inbounds SET consumed_by = ? WHERE seq = ?',
+  consumeOthers: `
+    UPDATE heed_watch_candidates SET state = 'consumed', settled_at = ?3 WHERE seq = ?1 AND watch <> ?2 AND state = 'pending'`,
+  wakeOthers: `
+    UPDATE heed_watches SET due_at = min(due_at, ?3) WHERE due_at IS NOT NULL AND ord IN (
+      SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND watch <> ?2 AND state IN ('pending', 'consumed'))
+    AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
+  // Later watches need no longer wait for an exclusive one that ends.
+  wakeLater: `
+    UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
+      SELECT later.watch FROM heed_watch_candidates own JOIN heed_watch_candidates later ON later.seq = own.seq
+      WHERE own.watch = ?1 AND own.state IN ('pending', 'claimed') AND later.watch > ?1 AND later.state = 'pending')
+    AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
+  unannotated: `
+    SELECT 1 AS found FROM heed_inbounds WHERE resource_id = ? AND received_at <= ? AND due_at IS NOT NULL LIMIT 1`,
+  count: 'UPDATE heed_watches SET evaluations = ?, hits = ? WHERE ord = ?',
+  end: `UPDATE heed_watches SET state = 'ended', reason = ?, ended_at = ?, due_at = NULL WHERE ord = ?`,
+}
+
+/** The part of a candidate that claims read. */
+interface OpenCandidate {
+  seq: number
+  state: CandidateState
+  attempts: number
+  failures: number
+}
+
+export function watchById(statements: Statements, id: string): WatchRow | undefined {
+  return statements.one<WatchRow>(candidateSql.byId, id)
+}
+
+export function watchByOrd(statements: Statements, ord: number): WatchRow | undefined {
+  return statements.one<WatchRow>(candidateSql.byOrd, ord)
+}
+
+export function nextWatchDue(statements: Statements, agentId: string): number | undefined {
+  return statements.one<{ at: number | null }>(candidateSql.nextDue, agentId)?.at ?? undefined
+}
+
+/** Each agent first gets an equal share of the limit; the rest goes to agents with more due watches. */
+export function claimCandidates(statements: Statements, { now, until, limit, agentIds }: DueClaim): ClaimedCandidate[] {
+  const waiting = longestWaiting(agentIds, now, (agentId) => nextWatchDue(statements, agentId))
+  const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
+  const claimed: ClaimedCandidate[] = []
+  for (const most of [share, limit]) {
+    for (const agentId of waiting) {
+      const watches = statements.all<WatchRow>(candidateSql.due, agentId, now, Math.min(most, limit - claimed.length))
+      for (const watch of watches) claimed.push(...claimNext(statements, watch, now, until))
+    }
+  }
+  return claimed
+}
+
+/** Claims the next candidate of a due watch, or ends the watch where it has expired. */
+function claimNext(statements: Statements, watch: WatchRow, now: number, until: number): ClaimedCandidate[] {
+  for (;;) {
+    const next = statements.one<OpenCandidate>(candidateSql.next, watch.ord)
+    if (!next) {
+      expire(statements, watch, now, until)
+      return []
+    }
+    // A candidate that is still claimed: its process ended, or did not report in time.
+    const failures = next.failures + (next.state === 'claimed' ? 1 : 0)
+    if (failures >= maxJudgeFailures) {
+      failCandidate(statements, watch, next.seq, { now, detail: lostClaim })
+      continue
+    }
+    statements.run(candidateSql.setDue, until, watch.ord)
+    if (statements.one(candidateSql.olderExclusive, next.seq, watch.ord)) return []
+    const inbound = inboundBySeq(statements, next.seq)
+    if (inbound) {
+      statements.run(candidateSql.take, failures, watch.ord, next.seq)
+      return [{ watch: watchOf(watch), inbound: inboundOf(inbound), attempt: next.attempts + 1 }]
+    }
+    settleState(statements, watch, next.seq, 'ended', { now })
+  }
+}
+
+/** Settles a candidate without a verdict: other watches of its message need not wait for this one. */
+function failCandidate(statements: Statements, watch: WatchRow, seq: number, { now, detail }: { now: number; detail: string }): void {
+  settleState(statements, watch, seq, 'failed', { now, detail })
+  statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
+}
+
+function expire(statements: Statements, watch: WatchRow, now: number, until: number): void {
+  if (now <= watch.expiresAt) {
+    statements.run(candidateSql.setDue, watch.expiresAt + 1, watch.ord)
+    return
+  }
+  const isAwaited =
+    criteriaOf(watch).categories.length > 0 && now <= watch.expiresAt + annotationGraceMs &&
+    statements.one(candidateSql.unannotated, watch.resourceId, watch.expiresAt)
+  if (isAwaited) statements.run(candidateSql.setDue, until, watch.ord)
+  else endWatch(statements, watch, { reason: 'expired', now })
+}
+
+export function settleCandidate(
+  statements: Statements, { watchId, seq, attempt, verdict, now }: CandidateSettlement,
+): boolean {
+  const watch = findClaimed(statements, { watchId, seq, attempt })?.watch
+  if (!watch) return false
+  const isMatch = verdict.action === 'match' || verdict.action === 'complete'
+  const consumedBy = inboundBySeq(statements, seq)?.consumedBy ?? null
+  if (isMatch && consumedBy !== null) {
+    settleState(statements, watch, seq, 'consumed', { now })
+    return wakeWatch(statements, watch, now)
+  }
+  settleState(statements, watch, seq, stateOf(verdict), {
+    now,
+    ...(isMatch ? { value: JSON.stringify(verdict.value) } : {}),
+    ...(verdict.action === 'deny' ? { detail: verdict.policies } : {}),
+  })
+  const { evaluations, hits, end, hit } = judged({ ...watch, mayEnd: watch.mayEnd === 1 }, verdict)
+  statements.run(candidateSql.count, evaluations, hits, watch.ord)
+  if (isMatch && watch.exclusive === 1) {
+    statements.run(candidateSql.consume, watch.id, seq)
+    statements.run(candidateSql.consumeOthers, seq, watch.ord, now)
+  }
+  statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
+  const value = isMatch ? { value: verdict.value } : {}
+  if (hit) addDelivery(statements, watch, { id: `${deliveryId(watch.id)}:${seq}`, reason: 'hit', seq, now, ...value })
+  if (end) {
+    endWatch(statements, watch, { reason: end, now, ...(end === 'matched' ? { seq, ...value } : {}) })
+    return true
+  }
+  return wakeWatch(statements, watch, now)
+}
+
+/** The candidate is judged again at `retryAt`, or has failed with its last attempt. */
+export function releaseCandidate(
+  statements: Statements,
+  release: { watchId: string; seq: number; attempt: number; error?: string; retryAt: number; now: number },
+): boolean {
+  const claimed = findClaimed(statements, release)
+  if (!claimed) return false
+  const { watch, candidate } = claimed
+  const { seq, error, retryAt, now } = release
+  const failures = candidate.failures + (error === undefined ? 0 : 1)
+  if (error !== undefined && failures >= maxJudgeFailures) {
+    failCandidate(statements, watch, seq, { now, detail: error })
+    return wakeWatch(statements, watch, now)
+  }
+  statements.run(candidateSql.release, failures, error ?? null, watch.ord, seq)
+  statements.run(candidateSql.setDue, retryAt, watch.ord)
+  return true
+}
+
+/** Ends the watch, and inserts the delivery of its end. */
+export function endWatch(
+  statements: Statements, watch: WatchRow, { reason, now, ...more }: { reason: WatchEnd } & Omit<NewDelivery, 'id' | 'reason'>,
+): void {
+  if (watch.exclusive === 1) statements.run(candidateSql.wakeLater, watch.ord, now)
+  statements.run(candidateSql.settleAll, watch.ord, now)
+  statements.run(candidateSql.end, reason, now, watch.ord)
+  unindexWatch(statements, watch)
+  addDelivery(statements, watch, { id: deliveryId(watch.id), reason, now, ...more })
+}
+
+function deliveryId(watchId: string): string {
+  return reservedIdPrefixes.watch + watchId
+}
+
+/** A candidate that is still claimed by this attempt, with its watch. */
+function findClaimed(
+  statements: Statements, { watchId, seq, attempt }: { watchId: string; seq: number; attempt: number },
+): { watch: WatchRow; candidate: OpenCandidate } | undefined {
+  const watch = watchById(statements, watchId)
+  if (watch?.state !== 'open') return undefined
+  const candidate = statements.one<OpenCandidate>(candidateSql.state, watch.ord, seq)
+  return candidate?.state === 'claimed' && candidate.attempts === attempt ? { watch, candidate } : undefined
+}
+
+function settleState(
+  statements: Statements, { ord }: WatchRow, seq: number, state: CandidateState,
+  { now, value, detail }: { now: number; value?: string; detail?: string },
+): void {
+  const values: SqlValue[] = [state, value ?? null, detail ?? null, now, ord, seq]
+  statements.run(candidateSql.settle, ...values)
+}
+
+/** The next candidate is due now; a watch without one is due when it expires. */
+function wakeWatch(statements: Statements, { ord, expiresAt }: WatchRow, now: number): true {
+  const hasNext = statements.one(candidateSql.next, ord) !== undefined
+  statements.run(candidateSql.setDue, hasNext ? now : expiresAt + 1, ord)
+  return true
+}
+
+function stateOf({ action }: Verdict): CandidateState {
+  if (action === 'match' || action === 'complete') return 'matched'
+  return action === 'deny' ? 'denied' : 'rejected'
+}

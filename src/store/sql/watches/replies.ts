@@ -1,0 +1,208 @@
+import { isOpenReply, nextReplyState, type NoReply, type ReplyState } from '../../../watch/replies/machine.ts'
+import type {
+  ClaimedReply, NewReply, ReplyError, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement, ReplyStep,
+} from '../../contract/replies.ts'
+import type { InboundClaim } from '../../contract/watches.ts'
+import type { SqlValue, Statements } from '../statements.ts'
+import { inboundOf, inboundColumns, type InboundRow } from './rows.ts'
+
+interface ReplyRow {
+  seq: number
+  id: string
+  inboundId: string
+  resourceId: string
+  channelId: string
+  agentId: string
+  threadId: string
+  state: ReplyState
+  reason: NoReply | null
+  policies: string | null
+  text: string | null
+  truncated: number
+  providerId: string | null
+  attempts: number
+  claims: number
+  error: string | null
+  createdAt: number
+  dueAt: number | null
+  settledAt: number | null
+}
+
+const replyColumns = `
+  seq, id, inbound_id AS inboundId, resource_id AS resourceId, channel_id AS channelId, agent_id AS agentId, thread_id AS threadId, state,
+  reason, policies, text, truncated, provider_id AS providerId, attempts, claims, error, created_at AS createdAt, due_at AS dueAt,
+  settled_at AS settledAt`
+
+const replySql = {
+  byId: `SELECT ${replyColumns} FROM heed_replies WHERE id = ?`,
+  add: `
+    INSERT INTO heed_replies (seq, id, inbound_id, resource_id, channel_id, agent_id, thread_id, state, reason, created_at, settled_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ?',
+  echo: 'SELECT 1 AS found FROM heed_replies WHERE channel_id = ? AND provider_id = ? LIMIT 1',
+  due: `SELECT ${replyColumns} FROM heed_replies WHERE channel_id = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
+  inbound: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq = ?`,
+  take: 'UPDATE heed_replies SET due_at = ?, attempts = attempts + 1, claims = claims + 1 WHERE seq = ?',
+  nextDue: 'SELECT min(due_at) AS at FROM heed_replies WHERE channel_id = ? AND due_at IS NOT NULL',
+  // The annotation of a message is over when it has no due time.
+  head: `
+    SELECT r.seq AS seq, i.due_at AS annotationDueAt FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    WHERE r.thread_id = ? AND r.state = 'received' AND r.channel_id = ? ORDER BY r.seq LIMIT 1`,
+  makeDue: 'UPDATE heed_replies SET due_at = ? WHERE seq = ? AND due_at IS NULL',
+  ask: `UPDATE heed_replies SET state = 'asked', attempts = 0, error = NULL, due_at = ? WHERE seq = ?`,
+  answer: `
+    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, text = ?, truncated = ?, due_at = ? WHERE seq = ?`,
+  sent: `
+    UPDATE heed_replies SET state = 'sent', error = NULL, provider_id = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
+  giveUp: `UPDATE heed_replies SET state = 'dead', error = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
+  end: `UPDATE heed_replies SET state = 'none', reason = ?, policies = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
+  defer: 'UPDATE heed_replies SET due_at = ?, error = ?, attempts = max(0, attempts - ?) WHERE seq = ?',
+  // A claim that read the run before its end is fenced: it would make the reply due later.
+  wake: `UPDATE heed_replies SET due_at = ?2, claims = claims + 1 WHERE thread_id = ?1 AND state = 'asked'`,
+  retry: `
+    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, settled_at = NULL, due_at = ? WHERE seq = ?`,
+  remove: 'DELETE FROM heed_replies WHERE seq = ?',
+  forget: 'DELETE FROM heed_replies WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)',
+  give: `
+    UPDATE heed_replies SET state = 'none', reason = 'thread_forbidden', settled_at = ?3, due_at = NULL
+    WHERE thread_id = ?1 AND resource_id <> ?2 AND state IN ('received', 'asked')`,
+}
+
+/** Whether the channel sent this message itself. */
+export function isEcho(statements: Statements, channelId: string, providerId: string): boolean {
+  return statements.one(replySql.echo, channelId, providerId) !== undefined
+}
+
+/** Inserts the reply of a message that was just stored. It is due when the message is annotated and those before it are asked. */
+export function addReply(statements: Statements, inbound: InboundRow, { agentId, threadId, automatic }: NewReply, now: number): void {
+  const { seq, id, resourceId, channelId } = inbound
+  statements.run(
+    replySql.add, seq, `reply:${id}`, id, resourceId, channelId, agentId, threadId, automatic ? 'none' : 'received',
+    automatic ? 'automatic' : null, now, automatic ? now : null,
+  )
+}
+
+/** The message is annotated. */
+export function wakeReplyOf(statements: Statements, seq: number, now: number): void {
+  const reply = statements.one<Pick<ReplyRow, 'threadId' | 'channelId'>>(replySql.placeOf, seq)
+  if (reply) wakeNext(statements, reply, now)
+}
+
+/**
+ * Of the messages of a channel that their thread does not have yet, the first is due, once it is annotated. Another channel may be in
+ * another process, or in none: its messages are not waited for.
+ */
+function wakeNext(statements: Statements, { threadId, channelId }: Pick<ReplyRow, 'threadId' | 'channelId'>, now: number): void {
+  const head = statements.one<{ seq: number; annotationDueAt: number | null }>(replySql.head, threadId, channelId)
+  if (head?.annotationDueAt === null) statements.run(replySql.makeDue, now, head.seq)
+}
+
+export function claimReplies(statements: Statements, { channelIds, now, until, limit }: InboundClaim): ClaimedReply[] {
+  const claimed: ClaimedReply[] = []
+  for (const channelId of channelIds) {
+    for (const row of statements.all<ReplyRow>(replySql.due, channelId, now, limit - claimed.length)) {
+      const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
+      statements.run(replySql.take, inbound ? until : null, row.seq)
+      if (!inbound) continue
+      const [attempts, claim] = [row.attempts + 1, row.claims + 1]
+      claimed.push({ reply: replyOf({ ...row, attempts, dueAt: until }), inbound: inboundOf(inbound), claim })
+    }
+  }
+  return claimed
+}
+
+export function settleReply(statements: Statements, { id, claim, step, now }: ReplySettlement): boolean {
+  const row = statements.one<ReplyRow>(replySql.byId, id)
+  if (!row || row.claims !== claim || !isPossible(row.state, step)) return false
+  settle(statements, row.seq, step, now)
+  if (row.state === 'received' && step.type !== 'defer') wakeNext(statements, row, now)
+  return true
+}
+
+function isPossible(state: ReplyState, { type }: ReplyStep): boolean {
+  return type === 'defer' ? isOpenReply(state) : nextReplyState(state, type) !== undefined
+}
+
+function settle(statements: Statements, seq: number, step: ReplyStep, now: number): void {
+  switch (step.type) {
+    case 'ask':
+      return void statements.run(replySql.ask, step.checkAt, seq)
+    case 'answer':
+      return void statements.run(replySql.answer, step.text, step.truncated ? 1 : 0, now, seq)
+    case 'send':
+      return void statements.run(replySql.sent, step.providerId ?? null, now, seq)
+    case 'give_up':
+      return void statements.run(replySql.giveUp, JSON.stringify(step.error), now, seq)
+    case 'end':
+      return void statements.run(replySql.end, step.reason, step.policies ?? null, now, seq)
+    case 'defer':
+      return void statements.run(replySql.defer, step.dueAt, step.error ? JSON.stringify(step.error) : null, step.uncounted ? 1 : 0, seq)
+  }
+}
+
+export function wakeReplies(statements: Statements, { threadId, now }: { threadId: string; now: number }): void {
+  statements.run(replySql.wake, threadId, now)
+}
+
+export function nextReplyDue(statements: Statements, channelIds: readonly string[]): number | undefined {
+  const times = channelIds.flatMap((channelId) => statements.one<{ at: number | null }>(replySql.nextDue, channelId)?.at ?? [])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+export function getReply(statements: Statements, scope: ReplyScope): ReplyRecord | null {
+  const row = scoped(statements, scope)
+  return row ? replyOf(row) : null
+}
+
+export function listReplies(statements: Statements, { limit, ...query }: ReplyQuery): { replies: ReplyRecord[]; more: boolean } {
+  const { resourceId, channelId, threadId, state, after } = query
+  const wanted = Object.entries({
+    'state = ?': state, 'thread_id = ?': threadId, 'channel_id = ?': channelId, 'resource_id = ?': resourceId, 'seq > ?': after,
+  }).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
+  const where = wanted.length === 0 ? '' : `WHERE ${wanted.map(([condition]) => condition).join(' AND ')}`
+  const values: SqlValue[] = wanted.map(([, value]) => value)
+  const rows = statements.all<ReplyRow>(`SELECT ${replyColumns} FROM heed_replies ${where} ORDER BY seq LIMIT ?`, ...values, limit + 1)
+  return { replies: rows.slice(0, limit).map(replyOf), more: rows.length > limit }
+}
+
+export function retryReply(statements: Statements, scope: ReplyScope, now: number): ReplyRecord | null {
+  const row = scoped(statements, scope)
+  if (row && nextReplyState(row.state, 'retry')) statements.run(replySql.retry, now, row.seq)
+  return getReply(statements, scope)
+}
+
+/** Removes the reply of a message that is removed. */
+export function removeReply(statements: Statements, seq: number): void {
+  statements.run(replySql.remove, seq)
+}
+
+/** Removes the replies of a deleted thread, also those that are to be sent. */
+export function forgetReplies(statements: Statements, threadId: string, resourceId?: string): void {
+  statements.run(replySql.forget, threadId, resourceId ?? null)
+}
+
+/** The thread belongs to another resource: no run of it answers messages of the former one. */
+export function transferReplies(statements: Statements, threadId: string, resourceId: string, now: number): void {
+  statements.run(replySql.give, threadId, resourceId, now)
+}
+
+function scoped(statements: Statements, { id, resourceId }: ReplyScope): ReplyRow | undefined {
+  const row = statements.one<ReplyRow>(replySql.byId, id)
+  return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
+}
+
+function replyOf(row: ReplyRow): ReplyRecord {
+  const { id, inboundId, seq, resourceId, channelId, agentId, threadId, state, attempts } = row
+  return {
+    id, inboundId, seq, resourceId, channelId, agentId, threadId, state, attempts,
+    createdAt: new Date(row.createdAt),
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(row.policies === null ? {} : { policies: row.policies }),
+    ...(row.text === null ? {} : { text: row.text }),
+    ...(row.truncated === 1 ? { truncated: true as const } : {}),
+    ...(row.providerId === null ? {} : { providerId: row.providerId }),
+    ...(row.error === null ? {} : { error: JSON.parse(row.error) as ReplyError }),
+    ...(row.dueAt === null ? {} : { dueAt: new Date(row.dueAt) }),
+    ...(row.settledAt === null ? {} : { settledAt: new Date(row.settledAt) }),
+  }
+}

@@ -1,0 +1,234 @@
+import type { JSONValue } from '../../../base/json.ts'
+import type { WatchEnd, WatchMode, WatchState } from '../../../watch/machine.ts'
+import type {
+  CandidateRecord, CandidateState, ConsideredInbound, InboundContent, InboundRecord, InboundSender, WatchCriteria, WatchDelivery,
+  WatchRecord,
+} from '../../contract/watches.ts'
+
+export interface InboundRow {
+  seq: number
+  id: string
+  resourceId: string
+  channelId: string
+  kind: string
+  providerId: string
+  sender: string
+  contactId: string | null
+  contactSince: number
+  conversation: string | null
+  content: string
+  categories: string | null
+  receivedAt: number
+  dueAt: number | null
+  attempts: number
+  lost: number
+  error: string | null
+  consumedBy: string | null
+}
+
+export const inboundColumns = `
+  seq, id, resource_id AS resourceId, channel_id AS channelId, kind, provider_id AS providerId, sender, contact_id AS contactId,
+  contact_since AS contactSince, conversation,
+  content, categories, received_at AS receivedAt, due_at AS dueAt, attempts, lost, error, consumed_by AS consumedBy`
+
+export function inboundOf(row: InboundRow): InboundRecord {
+  return {
+    seq: row.seq,
+    id: row.id,
+    resourceId: row.resourceId,
+    channelId: row.channelId,
+    kind: row.kind,
+    providerId: row.providerId,
+    sender: JSON.parse(row.sender) as InboundSender,
+    content: JSON.parse(row.content) as InboundContent,
+    receivedAt: new Date(row.receivedAt),
+    attempts: row.attempts,
+    lost: row.lost,
+    ...(hasFailed(row) ? { failed: true } : {}),
+    ...(row.contactId === null ? {} : { contactId: row.contactId, contactSince: row.contactSince }),
+    ...(row.conversation === null ? {} : { conversation: row.conversation }),
+    ...(row.categories === null ? {} : { categories: JSON.parse(row.categories) as string[] }),
+    ...(row.error === null ? {} : { lastError: row.error }),
+  }
+}
+
+/** It is annotated no more, and has no categories. */
+function hasFailed({ dueAt, categories }: Pick<InboundRow, 'dueAt' | 'categories'>): boolean {
+  return dueAt === null && categories === null
+}
+
+export interface WatchRow {
+  ord: number
+  id: string
+  resourceId: string
+  threadId: string
+  threadCreatedAt: number
+  agentId: string
+  state: WatchState
+  reason: WatchEnd | null
+  mode: WatchMode
+  exclusive: number
+  mayEnd: number
+  expiresAt: number
+  maxEvaluations: number
+  evaluations: number
+  hits: number
+  skipped: number
+  since: number
+  createdAt: number
+  endedAt: number | null
+  dueAt: number | null
+  description: string
+  criteria: string
+  resultSchema: string | null
+}
+
+export const watchColumns = `
+  ord, id, resource_id AS resourceId, thread_id AS threadId, thread_created_at AS threadCreatedAt, agent_id AS agentId, state, reason, mode,
+  exclusive, may_end AS mayEnd, expires_at AS expiresAt, max_evaluations AS maxEvaluations, evaluations, hits, skipped, since,
+  created_at AS createdAt, ended_at AS endedAt, due_at AS dueAt, description, criteria, result_schema AS resultSchema`
+
+export function watchOf(row: WatchRow): WatchRecord {
+  return {
+    id: row.id,
+    resourceId: row.resourceId,
+    threadId: row.threadId,
+    agentId: row.agentId,
+    description: row.description,
+    criteria: criteriaOf(row),
+    mode: row.mode,
+    exclusive: row.exclusive === 1,
+    mayEnd: row.mayEnd === 1,
+    state: row.state,
+    expiresAt: new Date(row.expiresAt),
+    maxEvaluations: row.maxEvaluations,
+    evaluations: row.evaluations,
+    hits: row.hits,
+    skipped: row.skipped,
+    since: new Date(row.since),
+    createdAt: new Date(row.createdAt),
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(row.endedAt === null ? {} : { endedAt: new Date(row.endedAt) }),
+    ...(row.resultSchema === null ? {} : { resultSchema: JSON.parse(row.resultSchema) as JSONValue }),
+  }
+}
+
+export function criteriaOf({ criteria }: Pick<WatchRow, 'criteria'>): WatchCriteria {
+  return JSON.parse(criteria) as WatchCriteria
+}
+
+export interface CandidateRow {
+  watch: number
+  seq: number
+  state: CandidateState
+  attempts: number
+  categories: string
+  value: string | null
+  detail: string | null
+  settledAt: number | null
+}
+
+export const candidateColumns
+  = 'watch, c.seq AS seq, state, c.attempts AS attempts, c.categories AS categories, value, detail, settled_at AS settledAt'
+
+export interface CandidateOfInboundRow extends CandidateRow {
+  inboundId: string
+  channelId: string
+  kind: string
+  contactId: string | null
+  receivedAt: number
+}
+
+export function candidateOf(watchId: string, row: CandidateOfInboundRow): CandidateRecord {
+  return {
+    watchId,
+    seq: row.seq,
+    inboundId: row.inboundId,
+    channelId: row.channelId,
+    kind: row.kind,
+    categories: JSON.parse(row.categories) as string[],
+    state: row.state,
+    attempts: row.attempts,
+    receivedAt: new Date(row.receivedAt),
+    ...(row.contactId === null ? {} : { contactId: row.contactId }),
+    ...(row.value === null ? {} : { value: JSON.parse(row.value) as JSONValue }),
+    ...(row.detail === null ? {} : { detail: row.detail }),
+    ...(row.settledAt === null ? {} : { settledAt: new Date(row.settledAt) }),
+  }
+}
+
+/** A message, with its candidate of the watch where there is one. */
+export interface ConsideredRow extends InboundOfConsidered {
+  state: CandidateState | null
+  attempts: number | null
+  expected: string | null
+  value: string | null
+  detail: string | null
+  settledAt: number | null
+}
+
+type InboundOfConsidered = Pick<
+  InboundRow, 'seq' | 'id' | 'channelId' | 'kind' | 'contactId' | 'contactSince' | 'categories' | 'receivedAt' | 'dueAt'
+> & { taken: number }
+
+export const consideredColumns = `
+  i.seq AS seq, i.id AS id, i.channel_id AS channelId, i.kind AS kind, i.contact_id AS contactId, i.contact_since AS contactSince,
+  i.categories AS categories, i.received_at AS receivedAt, i.due_at AS dueAt, c.state AS state, c.attempts AS attempts,
+  c.categories AS expected, c.value AS value, c.detail AS detail, c.settled_at AS settledAt`
+
+export function consideredOf(watch: WatchRow, row: ConsideredRow): ConsideredInbound {
+  const { state, attempts, expected } = row
+  return {
+    seq: row.seq,
+    id: row.id,
+    channelId: row.channelId,
+    kind: row.kind,
+    receivedAt: new Date(row.receivedAt),
+    taken: row.taken === 1,
+    ...(row.contactId === null ? {} : { contactId: row.contactId, contactSince: row.contactSince }),
+    ...(row.categories === null ? {} : { categories: JSON.parse(row.categories) as string[] }),
+    ...(hasFailed(row) ? { failed: true } : {}),
+    ...(state === null
+      ? {}
+      : {
+          candidate: candidateOf(watch.id, {
+            ...row, watch: watch.ord, state, inboundId: row.id, attempts: attempts ?? 0, categories: expected ?? '[]',
+          }),
+        }),
+  }
+}
+
+export interface DeliveryRow {
+  ord: number
+  id: string
+  watch: number
+  threadId: string
+  agentId: string
+  reason: WatchDelivery['reason']
+  value: string | null
+  seq: number | null
+  createdAt: number
+  dueAt: number | null
+  attempts: number
+}
+
+export const deliveryColumns = `
+  ord, id, watch, thread_id AS threadId, agent_id AS agentId, reason, value, seq, created_at AS createdAt, due_at AS dueAt, attempts`
+
+export function deliveryOf(row: DeliveryRow, watch: WatchRow, inbound: InboundRow | undefined): WatchDelivery {
+  return {
+    id: row.id,
+    watch: watchOf(watch),
+    threadCreatedAt: watch.threadCreatedAt,
+    reason: row.reason,
+    attempts: row.attempts,
+    createdAt: new Date(row.createdAt),
+    ...(row.value === null ? {} : { value: JSON.parse(row.value) as JSONValue }),
+    ...(inbound ? { inbound: matchedInbound(inboundOf(inbound)) } : {}),
+  }
+}
+
+/** Without its content: the thread of a watch receives nothing of it. */
+function matchedInbound({ id, seq, channelId, kind, contactId, sender, categories }: InboundRecord): NonNullable<WatchDelivery['inbound']> {
+  return { id, seq, channelId, kind, sender, ...(contactId === undefined ? {} : { contactId }), ...(categories ? { categories } : {}) }
+}

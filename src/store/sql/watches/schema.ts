@@ -1,0 +1,151 @@
+/** The tables of inbound messages, watches and replies: version 2 of the schema. */
+export const watchSchema = `
+  CREATE TABLE heed_inbounds (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    resource_id TEXT NOT NULL,
+    channel_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    provider_id TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    contact_id TEXT,
+    contact_since INTEGER NOT NULL DEFAULT 0,
+    conversation TEXT,
+    content TEXT NOT NULL,
+    categories TEXT,
+    received_at INTEGER NOT NULL,
+    -- When its annotation is due. Null once it is annotated.
+    due_at INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    -- Claims that ended without a report of the process that had them.
+    lost INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    -- The exclusive watch that matched it.
+    consumed_by TEXT,
+    UNIQUE (channel_id, provider_id)
+  ) STRICT;
+  CREATE INDEX heed_inbounds_due ON heed_inbounds (channel_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_inbounds_resource ON heed_inbounds (resource_id, received_at, seq);
+  CREATE INDEX heed_inbounds_received ON heed_inbounds (received_at);
+
+  CREATE TABLE heed_watches (
+    ord INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    resource_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    -- Tells the thread from a later one with its id.
+    thread_created_at INTEGER NOT NULL,
+    agent_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    mode TEXT NOT NULL,
+    exclusive INTEGER NOT NULL,
+    may_end INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    max_evaluations INTEGER NOT NULL,
+    evaluations INTEGER NOT NULL DEFAULT 0,
+    hits INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    -- Messages that were stored at this time or later are considered.
+    since INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    -- When its next candidate is to be judged, its claim ends, or it expires. Null once it has ended.
+    due_at INTEGER,
+    description TEXT NOT NULL,
+    criteria TEXT NOT NULL,
+    result_schema TEXT
+  ) STRICT;
+  CREATE INDEX heed_watches_due ON heed_watches (agent_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_watches_resource ON heed_watches (resource_id, id);
+  CREATE INDEX heed_watches_open ON heed_watches (resource_id, since) WHERE state = 'open';
+  CREATE INDEX heed_watches_thread ON heed_watches (thread_id, id);
+  CREATE INDEX heed_watches_ended ON heed_watches (ended_at) WHERE ended_at IS NOT NULL;
+
+  -- Each combination of category, channel and contact that an open watch expects, with '*' for any.
+  CREATE TABLE heed_watch_keys (
+    resource_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    watch INTEGER NOT NULL,
+    PRIMARY KEY (resource_id, key, watch)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_watch_keys_watch ON heed_watch_keys (watch);
+
+  -- The categories that open watches expect, with how many watches expect them.
+  CREATE TABLE heed_watch_categories (
+    resource_id TEXT NOT NULL,
+    category TEXT NOT NULL,
+    watches INTEGER NOT NULL,
+    PRIMARY KEY (resource_id, category)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE heed_watch_candidates (
+    watch INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    sender_key TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    -- Attempts that failed, or ended without a report.
+    failures INTEGER NOT NULL DEFAULT 0,
+    categories TEXT NOT NULL,
+    value TEXT,
+    detail TEXT,
+    settled_at INTEGER,
+    PRIMARY KEY (watch, seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_watch_candidates_open ON heed_watch_candidates (watch, seq) WHERE state IN ('pending', 'claimed');
+  CREATE INDEX heed_watch_candidates_inbound ON heed_watch_candidates (seq);
+  CREATE INDEX heed_watch_candidates_sender ON heed_watch_candidates (watch, sender_key);
+
+  CREATE TABLE heed_watch_deliveries (
+    ord INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    watch INTEGER NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    -- 'queued' behind another one of its agent and thread, 'due', 'delivered' or 'failed'.
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    value TEXT,
+    seq INTEGER,
+    created_at INTEGER NOT NULL,
+    -- When it is to be sent, or its claim ends. Null in all states but 'due'.
+    due_at INTEGER,
+    delivered_at INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    error TEXT
+  ) STRICT;
+  CREATE INDEX heed_watch_deliveries_due ON heed_watch_deliveries (agent_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_watch_deliveries_order ON heed_watch_deliveries (thread_id, agent_id, ord) WHERE state IN ('queued', 'due');
+  CREATE INDEX heed_watch_deliveries_watch ON heed_watch_deliveries (watch);
+
+  -- The reply to a message of a channel in mode 'message'.
+  CREATE TABLE heed_replies (
+    -- That of the message.
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    inbound_id TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    channel_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    policies TEXT,
+    text TEXT,
+    truncated INTEGER NOT NULL DEFAULT 0,
+    provider_id TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    -- Grows with each claim.
+    claims INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    created_at INTEGER NOT NULL,
+    -- When it is worked on next, or its claim ends. Null while the message waits for others, and when nothing is to be done.
+    due_at INTEGER,
+    settled_at INTEGER
+  ) STRICT;
+  CREATE INDEX heed_replies_due ON heed_replies (channel_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_replies_thread ON heed_replies (thread_id, state, seq);
+  CREATE INDEX heed_replies_state ON heed_replies (state, seq);
+  CREATE INDEX heed_replies_provider ON heed_replies (channel_id, provider_id) WHERE provider_id IS NOT NULL;
+`

@@ -1,0 +1,295 @@
+import { HeedError } from '../../../base/errors.ts'
+import type { WatchEnd } from '../../../watch/machine.ts'
+import type { DueClaim } from '../../contract/notifications.ts'
+import type { ClaimedReply, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement } from '../../contract/replies.ts'
+import type {
+  AddedInbound, CandidateRecord, CandidateSettlement, ClaimedCandidate, ConsideredInbound, InboundClaim, InboundRecord, NewInbound,
+  NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
+} from '../../contract/watches.ts'
+import { SqlDomain } from '../domain.ts'
+import type { SqlValue, Statements } from '../statements.ts'
+import {
+  claimCandidates, endWatch, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
+} from './candidates.ts'
+import { claimDeliveries, confirmDelivery, deferDelivery, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
+import { addInbound, annotateInbound, claimInbounds, deferInbound, nextInboundDue } from './inbounds.ts'
+import { addCandidate, combinations, fits, indexWatch, maxCombinations } from './matching.ts'
+import {
+  claimReplies, forgetReplies, getReply, listReplies, nextReplyDue, removeReply, retryReply, settleReply, transferReplies, wakeReplies,
+} from './replies.ts'
+import {
+  candidateColumns, candidateOf, consideredColumns, consideredOf, inboundColumns, watchColumns, watchOf, type CandidateOfInboundRow,
+  type ConsideredRow, type InboundRow, type WatchRow,
+} from './rows.ts'
+
+/** How many earlier messages a registration reads at most, the newest ones. */
+const longestLookBack = 10_000
+
+const watchSql = {
+  add: `
+    INSERT INTO heed_watches (id, resource_id, thread_id, thread_created_at, agent_id, state, mode, exclusive, may_end, expires_at,
+      max_evaluations, since, created_at, due_at, description, criteria, result_schema)
+    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  openCount: `SELECT count(*) AS count FROM (SELECT 1 FROM heed_watches WHERE resource_id = ? AND state = 'open' LIMIT ?)`,
+  earlier: `
+    SELECT * FROM (SELECT ${inboundColumns} FROM heed_inbounds WHERE resource_id = ? AND received_at >= ? ORDER BY seq DESC LIMIT ?)
+    ORDER BY seq`,
+  candidates: `
+    SELECT ${candidateColumns}, i.id AS inboundId, i.channel_id AS channelId, i.kind AS kind, i.contact_id AS contactId,
+      i.received_at AS receivedAt
+    FROM heed_watch_candidates c JOIN heed_inbounds i ON i.seq = c.seq WHERE c.watch = ? AND c.seq > ? ORDER BY c.seq LIMIT ?`,
+  // Messages that arrived after the end are not considered.
+  considered: `
+    SELECT ${consideredColumns},
+      i.consumed_by IS NOT NULL AND i.consumed_by <> ?2 OR EXISTS (
+        SELECT 1 FROM heed_watch_candidates o JOIN heed_watches w ON w.ord = o.watch
+        WHERE o.seq = i.seq AND o.watch <> ?1 AND o.state = 'matched' AND w.thread_id = ?3 AND w.mode = 'once') AS taken
+    FROM heed_inbounds i LEFT JOIN heed_watch_candidates c ON c.watch = ?1 AND c.seq = i.seq
+    WHERE i.resource_id = ?4 AND i.received_at BETWEEN ?5 AND ?6 AND i.seq > ?7 ORDER BY i.seq LIMIT ?8`,
+  endedBefore: `
+    SELECT ${watchColumns} FROM heed_watches w WHERE ended_at < ? AND NOT EXISTS (
+      SELECT 1 FROM heed_watch_deliveries d WHERE d.watch = w.ord AND d.state IN ('queued', 'due')) ORDER BY ended_at LIMIT ?`,
+  storedBefore: `
+    SELECT seq FROM heed_inbounds i WHERE received_at < ? AND due_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates c WHERE c.seq = i.seq)
+    AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.resource_id = i.resource_id AND w.state = 'open' AND w.since <= i.received_at)
+    AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND r.settled_at IS NULL)
+    ORDER BY received_at LIMIT ?`,
+  removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
+  categories: 'SELECT category FROM heed_watch_categories WHERE resource_id = ? AND watches > 0 ORDER BY category LIMIT 256',
+  ofThread: `SELECT ${watchColumns} FROM heed_watches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  removeCandidates: 'DELETE FROM heed_watch_candidates WHERE watch = ?',
+  remove: 'DELETE FROM heed_watches WHERE ord = ?',
+  transfer: 'UPDATE heed_watches SET resource_id = ? WHERE ord = ?',
+}
+
+/** Inbound messages and watches, in the database of the threads or in another one. */
+export class SqlWatches extends SqlDomain implements WatchStore {
+  addInbounds(inbounds: readonly NewInbound[]): Promise<AddedInbound[]> {
+    return this.write((statements) => inbounds.flatMap((inbound) => addInbound(statements, inbound) ?? []))
+  }
+
+  claimInbounds(claim: InboundClaim): Promise<InboundRecord[]> {
+    return this.write((statements) => claimInbounds(statements, claim))
+  }
+
+  annotateInbound(annotation: { seq: number; categories: readonly string[]; now: number }): Promise<boolean> {
+    return this.write((statements) => annotateInbound(statements, annotation))
+  }
+
+  deferInbound(failure: { seq: number; error: string; retryAt: number }): Promise<void> {
+    return this.write((statements) => deferInbound(statements, failure))
+  }
+
+  expectedCategories(resourceId: string): Promise<string[]> {
+    return this.read((statements) =>
+      statements.all<{ category: string }>(watchSql.categories, resourceId).map(({ category }) => category),
+    )
+  }
+
+  registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }> {
+    return this.write((statements) => registerWatch(statements, watch))
+  }
+
+  getWatch(scope: WatchScope): Promise<WatchRecord | null> {
+    return this.read((statements) => {
+      const row = scoped(statements, scope)
+      return row ? watchOf(row) : null
+    })
+  }
+
+  listWatches({ limit, after, ...filter }: WatchQuery): Promise<{ watches: WatchRecord[]; more: boolean }> {
+    return this.read((statements) => {
+      const { resourceId, threadId, agentId, state } = filter
+      const wanted = Object.entries({
+        'resource_id = ?': resourceId, 'thread_id = ?': threadId, 'agent_id = ?': agentId, 'state = ?': state, 'id > ?': after,
+      }).filter((entry): entry is [string, string] => entry[1] !== undefined)
+      const where = wanted.length === 0 ? '' : `WHERE ${wanted.map(([condition]) => condition).join(' AND ')}`
+      const values: SqlValue[] = wanted.map(([, value]) => value)
+      const rows = statements.all<WatchRow>(`SELECT ${watchColumns} FROM heed_watches ${where} ORDER BY id LIMIT ?`, ...values, limit + 1)
+      return { watches: rows.slice(0, limit).map(watchOf), more: rows.length > limit }
+    })
+  }
+
+  listCandidates(query: { watchId: string; limit: number; after?: number }): Promise<{ candidates: CandidateRecord[]; more: boolean }> {
+    return this.read((statements) => {
+      const watch = watchById(statements, query.watchId)
+      if (!watch) return { candidates: [], more: false }
+      const rows = statements.all<CandidateOfInboundRow>(watchSql.candidates, watch.ord, query.after ?? 0, query.limit + 1)
+      return { candidates: rows.slice(0, query.limit).map((row) => candidateOf(watch.id, row)), more: rows.length > query.limit }
+    })
+  }
+
+  listConsidered(query: { watchId: string; limit: number; after?: number }): Promise<{ considered: ConsideredInbound[]; more: boolean }> {
+    return this.read((statements) => {
+      const watch = watchById(statements, query.watchId)
+      if (!watch) return { considered: [], more: false }
+      const { ord, id, threadId, resourceId, since, endedAt } = watch
+      const rows = statements.all<ConsideredRow>(
+        watchSql.considered, ord, id, threadId, resourceId, since, endedAt ?? Number.MAX_SAFE_INTEGER, query.after ?? 0, query.limit + 1,
+      )
+      return { considered: rows.slice(0, query.limit).map((row) => consideredOf(watch, row)), more: rows.length > query.limit }
+    })
+  }
+
+  endWatch(scope: WatchScope, end: { reason: WatchEnd; now: number }): Promise<WatchRecord | null> {
+    return this.write((statements) => {
+      const row = scoped(statements, scope)
+      if (row?.state === 'open') endWatch(statements, row, end)
+      const ended = row && watchById(statements, row.id)
+      return ended ? watchOf(ended) : null
+    })
+  }
+
+  claimCandidates(claim: DueClaim): Promise<ClaimedCandidate[]> {
+    return this.write((statements) => claimCandidates(statements, claim))
+  }
+
+  settleCandidate(settlement: CandidateSettlement): Promise<boolean> {
+    return this.write((statements) => settleCandidate(statements, settlement))
+  }
+
+  releaseCandidate(release: Omit<CandidateSettlement, 'verdict'> & { error?: string; retryAt: number }): Promise<boolean> {
+    return this.write((statements) => releaseCandidate(statements, release))
+  }
+
+  claimDeliveries(claim: DueClaim): Promise<WatchDelivery[]> {
+    return this.write((statements) => claimDeliveries(statements, claim))
+  }
+
+  confirmDelivery(delivery: { id: string; now: number }): Promise<void> {
+    return this.write((statements) => confirmDelivery(statements, delivery))
+  }
+
+  deferDelivery(failure: { id: string; error: string; retryAt?: number; now: number }): Promise<void> {
+    return this.write((statements) => deferDelivery(statements, failure))
+  }
+
+  forgetWatch({ id, now }: { id: string; now: number }): Promise<void> {
+    return this.write((statements) => {
+      const watch = watchById(statements, id)
+      if (watch) removeWatch(statements, watch, now)
+    })
+  }
+
+  pruneWatches({ before, limit }: { before: number; limit: number }): Promise<number> {
+    return this.write((statements) => {
+      const ended = statements.all<WatchRow>(watchSql.endedBefore, before, limit)
+      for (const watch of ended) removeWatch(statements, watch, before)
+      const stored = statements.all<{ seq: number }>(watchSql.storedBefore, before, limit)
+      for (const { seq } of stored) {
+        removeReply(statements, seq)
+        statements.run(watchSql.removeInbound, seq)
+      }
+      return ended.length + stored.length
+    })
+  }
+
+  claimReplies(claim: InboundClaim): Promise<ClaimedReply[]> {
+    return this.write((statements) => claimReplies(statements, claim))
+  }
+
+  settleReply(settlement: ReplySettlement): Promise<boolean> {
+    return this.write((statements) => settleReply(statements, settlement))
+  }
+
+  wakeReplies(wake: { threadId: string; now: number }): Promise<void> {
+    return this.write((statements) => wakeReplies(statements, wake))
+  }
+
+  getReply(scope: ReplyScope): Promise<ReplyRecord | null> {
+    return this.read((statements) => getReply(statements, scope))
+  }
+
+  listReplies(query: ReplyQuery): Promise<{ replies: ReplyRecord[]; more: boolean }> {
+    return this.read((statements) => listReplies(statements, query))
+  }
+
+  retryReply(scope: ReplyScope, { now }: { now: number }): Promise<ReplyRecord | null> {
+    return this.write((statements) => retryReply(statements, scope, now))
+  }
+
+  nextDue(
+    agentIds: readonly string[], channelIds: readonly string[], replyChannelIds: readonly string[] = [],
+  ): Promise<number | undefined> {
+    return this.read((statements) => {
+      const times = [
+        nextInboundDue(statements, channelIds),
+        nextReplyDue(statements, replyChannelIds),
+        ...agentIds.flatMap((agentId) => [nextWatchDue(statements, agentId), nextDeliveryDue(statements, agentId)]),
+      ].filter((at) => at !== undefined)
+      return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other))
+    })
+  }
+
+  forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    return this.write((statements) => {
+      for (const threadId of threadIds) forgetWatches(statements, threadId, resourceId)
+    })
+  }
+
+  giveThread(threadId: string, resourceId: string): Promise<void> {
+    return this.write((statements) => transferWatches(statements, threadId, resourceId, this.now()))
+  }
+}
+
+function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchRecord; added: boolean } {
+  const { id, resourceId, threadId, agentId, criteria, mode, now } = watch
+  const known = watchById(statements, id)
+  if (known && (known.threadId !== threadId || known.resourceId !== resourceId))
+    throw new HeedError('id_taken', `Watch '${id}' belongs to another thread. Choose another id.`, { details: { id } })
+  if (known) return { watch: watchOf(known), added: false }
+  if ((statements.one<{ count: number }>(watchSql.openCount, resourceId, watch.limit)?.count ?? 0) >= watch.limit) {
+    throw new HeedError('too_many_watches', `Resource '${resourceId}' has ${watch.limit} open watches. Cancel some, or raise the limit.`, {
+      details: { limit: watch.limit },
+    })
+  }
+  if (combinations(criteria) > maxCombinations) {
+    const why = `A watch may expect at most ${maxCombinations} combinations of categories, channels and contacts.`
+    throw new HeedError('invalid_argument', why)
+  }
+  const ord = statements.insert(
+    watchSql.add, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode, watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0,
+    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, watch.description, JSON.stringify(criteria),
+    watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema),
+  )
+  indexWatch(statements, { ord, resourceId }, criteria)
+  const row = watchByOrd(statements, ord) as WatchRow
+  const earlier = statements.all<InboundRow>(watchSql.earlier, resourceId, watch.since, longestLookBack)
+  for (const inbound of earlier) if (fits(row, inbound)) addCandidate(statements, row, inbound, now)
+  return { watch: watchOf(watchByOrd(statements, ord) as WatchRow), added: true }
+}
+
+/** Removes the watches and the replies of a deleted thread. */
+export function forgetWatches(statements: Statements, threadId: string, resourceId?: string): void {
+  forgetReplies(statements, threadId, resourceId)
+  for (const watch of statements.all<WatchRow>(watchSql.ofThread, threadId, resourceId ?? null)) {
+    removeWatch(statements, watch, watch.createdAt)
+  }
+}
+
+/** Removes a watch with its candidates and deliveries. Nothing is delivered. */
+function removeWatch(statements: Statements, watch: WatchRow, now: number): void {
+  if (watch.state === 'open') endWatch(statements, watch, { reason: 'cancelled', now })
+  removeDeliveries(statements, watch, now)
+  statements.run(watchSql.removeCandidates, watch.ord)
+  statements.run(watchSql.remove, watch.ord)
+}
+
+/** Watches that a thread registered for another resource end: the messages of the new resource are not theirs. So do replies. */
+export function transferWatches(statements: Statements, threadId: string, resourceId: string, now: number): void {
+  transferReplies(statements, threadId, resourceId, now)
+  for (const watch of statements.all<WatchRow>(watchSql.ofThread, threadId, null)) {
+    if (watch.resourceId === resourceId) continue
+    if (watch.state === 'open') endWatch(statements, watch, { reason: 'cancelled', now })
+    statements.run(watchSql.transfer, resourceId, watch.ord)
+  }
+}
+
+function scoped(statements: Statements, { id, resourceId, threadId, agentId }: WatchScope): WatchRow | undefined {
+  const row = watchById(statements, id)
+  const isInScope =
+    row && (resourceId === undefined || row.resourceId === resourceId) && (threadId === undefined || row.threadId === threadId) &&
+    (agentId === undefined || row.agentId === agentId)
+  return isInScope ? row : undefined
+}

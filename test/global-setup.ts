@@ -16,7 +16,8 @@ export async function setup({ config }: TestProject): Promise<void> {
 }
 
 export function teardown(): void {
-  rmSync(folder, { recursive: true, force: true })
+  // A process that a test killed may still remove or write its files.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 }
 
 /** A process writes the cache of compiled modules when it ends by itself, and most child processes of the tests are killed. */

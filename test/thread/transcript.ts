@@ -81,6 +81,10 @@ function grown(lines: Line[], open: string, prefix: string, text: string): Line[
 }
 
 function settled(lines: Line[], toolCallId: string, state: string, result: unknown): Line[] {
-  const index = lines.findLastIndex(({ open }) => open === `call ${toolCallId}`)
-  return lines.with(index, { text: `call ${toolCallId} ${state} ${JSON.stringify(result)}` })
+  const text = `call ${toolCallId} ${state} ${JSON.stringify(result)}`
+  const index = lines.findLastIndex((line) => line.text.startsWith(`call ${toolCallId} `))
+  const line = lines[index]
+  // A snapshot that was read after the result was stored has it before its chunk arrives.
+  if (line?.open !== undefined || line?.text === text) return lines.with(index, { text })
+  throw new Error(`The result of ${toolCallId} (${state}) follows no open call: ${lines.map((other) => other.text).join(' | ')}`)
 }

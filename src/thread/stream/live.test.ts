@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../../message/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, PresentStep } from './retained-chunks.ts'
 import { LiveThread } from './live.ts'
+import type { SnapshotReader } from './snapshot.ts'
+import { ThreadReader } from './subscription.ts'
 
 const ring = 8_192
 
@@ -220,6 +222,32 @@ describe('readers', () => {
     )
     expect(live.ready(50, live.generation)).toBe(live.ready(50, live.generation))
     expect(live.ready(50, live.generation + 1)).toBeUndefined()
+  })
+
+  it.each(['before', 'after'])('[W1.1] read one snapshot for each time that the chunks are void, also %s the snapshot has its position', async (moment) => {
+    const live = new LiveThread('thread')
+    live.beginEpoch(1)
+    let restarts = 1
+    const resume = () => {
+      if (restarts-- <= 0) return
+      live.startOver()
+      live.startRun('run', 0)
+      live.publish(delta('a'))
+    }
+    const read: SnapshotReader = async () => {
+      if (moment === 'before') resume()
+      const { position, cursor, step, generation } = live.currentPosition()
+      if (moment === 'after') resume()
+      return { snapshot: {} as never, cursor, position, generation, step, life: 0, signals: new Set() }
+    }
+    const reader = new ThreadReader(live, { position: 0, snapshot: 'expired', generation: live.generation, life: 0 }, read, () => {})
+    const types: string[] = []
+    while (types.at(-1) !== 'finish') {
+      types.push((await reader.next()).value.type)
+      if (types.at(-1) === 'text-delta') live.publish(chunk('finish'))
+    }
+    const snapshots = moment === 'before' ? 1 : 2
+    expect(types).toEqual([...Array<string>(snapshots).fill('data-thread-snapshot'), 'text-delta', 'finish'])
   })
 })
 

@@ -31,6 +31,8 @@ export interface LivePosition {
   step: Chunk[]
   /** Grows with every run that starts here. */
   runs: number
+  /** That of the chunks: a reader that continues from here starts over when it changes. */
+  generation: number
 }
 
 /** Sends the events of a thread to the peers that watch it. */
@@ -143,9 +145,10 @@ export class LiveThread {
 
   /** A subscriber that has `seen` only the chunks before the final chunk of the last run still receives that chunk. */
   currentPosition(seen = this.#ring.end): LivePosition {
-    const { runId } = this
+    const { runId, generation } = this
+    const runs = this.#runs
     if (this.#running) {
-      return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
+      return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs, generation }
     }
     const complete = seen > this.#finalChunk || this.#finalChunk < this.#ring.first
     return {
@@ -154,7 +157,8 @@ export class LiveThread {
       runId,
       seq: undefined,
       step: [],
-      runs: this.#runs,
+      runs,
+      generation,
     }
   }
 

@@ -36,8 +36,9 @@ export interface ReadSnapshot {
   snapshot: ThreadSnapshot
   /** The cursor of the snapshot's chunk: a subscriber that returns with it gets the present step and what follows. */
   cursor: string
-  /** The position of the first live chunk after the snapshot. */
+  /** The position of the first live chunk after the snapshot, and the generation that it is of. */
   position: number
+  generation: number
   /** The chunks of the present step. */
   step: Chunk[]
   /** The first epoch of the thread that it is of. */
@@ -89,7 +90,7 @@ async function readSnapshot(
   const life = await store.lifeOf(scope.threadId)
   // No message announced that the thread was deleted or replaced: the position here is of the earlier one.
   endFormer(runtime, live, life)
-  const { position, cursor, runId, seq, step, runs } = live.currentPosition(reader.seen)
+  const { position, cursor, runId, seq, step, runs, generation } = live.currentPosition(reader.seen)
   const thread = await store.getThread(scope)
   const bound = seq === undefined ? {} : { before: seq + 1 }
   const newest = thread ? await store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
@@ -126,7 +127,7 @@ async function readSnapshot(
   }
   const signals = new Set(snapshot.messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
   live.onSnapshot(cursor, signals)
-  return { snapshot, cursor, position, step, life, signals }
+  return { snapshot, cursor, position, generation, step, life, signals }
 }
 
 /** Omits the end of a message that began before these rows, unless they contain nothing else. */

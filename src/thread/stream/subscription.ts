@@ -131,14 +131,13 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   }
 
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
-    const generation = this.#live.generation
     const read = await this.#readSnapshot(this.#live, reason, { seen: this.#position, life: this.#life }).catch((error: unknown) => {
       // The reader or its Heed was closed meanwhile: the stream ends without an error.
       if (!this.#closed && !this.#live.closed) throw error
       return undefined
     })
     if (!read) return this.return()
-    const { snapshot, cursor, position, step, life, signals } = read
+    const { snapshot, cursor, position, generation, step, life, signals } = read
     this.#generation = generation
     this.#life = life
     this.#snapshotDue = undefined

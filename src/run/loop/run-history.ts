@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { MessageRow } from '../../message/row.ts'
-import { joinTaint, taintOf } from '../../message/taint.ts'
+import { joinTaint, taintOf, withTaint } from '../../message/taint.ts'
 import { copyMessages } from '../../prompt/copy.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
@@ -30,6 +30,11 @@ export class RunHistory {
   /** Where values in the prompt came from that outside senders chose. It only grows: what the model has read, it may repeat. */
   get taintedBy(): readonly string[] {
     return this.#taintedBy
+  }
+
+  /** The contents of a row of this run, with the taint of the run. */
+  withTaint<Content extends Pick<MessageRow['content'], 'metadata'>>(content: Content): Content {
+    return this.#taintedBy.length === 0 ? content : withTaint(content, this.#taintedBy)
   }
 
   addTaint(taintedBy: readonly string[]): void {

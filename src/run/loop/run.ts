@@ -5,7 +5,6 @@ import { isPromise, untilAborted } from '../../base/promises.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { withTaint } from '../../message/taint.ts'
 import type { ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { createdSignal, rowToSignal, signalToDataChunk, signalToRow } from '../../signals/conversions.ts'
@@ -322,7 +321,7 @@ export class Run {
 
   #signalRow(signal: Signal): MessageRow {
     const row = signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId })
-    return { ...row, content: withTaint(row.content, this.history.taintedBy), runId: this.id, step: this.step }
+    return { ...row, content: this.history.withTaint(row.content), runId: this.id, step: this.step }
   }
 
   get hasOwnSignals(): boolean {
@@ -371,7 +370,7 @@ export class Run {
 
   row(role: MessageRow['role'], id: string, messageId: string, parts: MessageRow['content']['parts']): MessageRow {
     const createdAt = new Date(this.clock.now())
-    const content = withTaint<MessageRow['content']>({ format: 2, parts }, this.history.taintedBy)
+    const content = this.history.withTaint<MessageRow['content']>({ format: 2, parts })
     const row: MessageRow = { id, messageId, role, createdAt, content, runId: this.id, step: this.step }
     if (this.threadId !== undefined) row.threadId = this.threadId
     if (this.resourceId !== undefined) row.resourceId = this.resourceId

@@ -1,11 +1,12 @@
 import { HeedError } from '../../base/errors.ts'
 import { isName } from '../../base/json.ts'
 import type { ActiveBehavior, IdleBehavior } from '../../machine.ts'
-import type { WokenRunOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import { readField } from '../../signals/input-fields.ts'
 import { normalizeAttributes } from '../../signals/normalize.ts'
 import type { SignalAttributes } from '../../signals/signal.ts'
 import type { Branch } from '../../store/contract/threads.ts'
+import type { Target } from '../runtime/runtime.ts'
 
 /** What happens to the signal on an active thread and on an idle one. */
 export interface SendBranches {
@@ -119,4 +120,12 @@ function branch<Behavior extends string>(
   const path = `${field}.attributes`
   const attributes = given.attributes && readField(path, () => normalizeAttributes(given.attributes, path))
   return { behavior, ...(attributes ? { attributes } : {}) }
+}
+
+/** The options of the run that a send starts, on the thread of the send. */
+export function runOptions(given: WokenRunOptions | undefined, { threadId, resourceId }: Target): AgentExecutionOptions | undefined {
+  if (!given?.memory) return given as AgentExecutionOptions | undefined
+  const { thread, ...memory } = given.memory
+  const named = typeof thread === 'object' ? { ...thread, id: threadId } : threadId
+  return { ...given, memory: { ...memory, thread: named, resource: resourceId } }
 }

@@ -13,8 +13,8 @@ import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { publishPersisted } from '../stream/echoes.ts'
 import { outcomeOfMail, outcomeOfRow, resolveLocalWaiters, resolveRemoteWaiters } from './outcomes.ts'
 import { Receipt, type AcceptedSend, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
-import { checkSendOptions, discardInsteadOfPersist, hasRun, persists, type CheckedSend, type SendOptions } from './options.ts'
-import { runOptions, storedOptions, threadFields, withMemoryOptions } from './stored-options.ts'
+import { checkSendOptions, discardInsteadOfPersist, hasRun, persists, runOptions, type CheckedSend, type SendOptions } from './options.ts'
+import { storedOptions, threadFields, withMemoryOptions } from './stored-options.ts'
 import { checkRunId } from './turns.ts'
 
 /** The parts of a send that its caller determined. */

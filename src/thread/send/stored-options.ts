@@ -1,17 +1,8 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { AgentExecutionOptions, MemoryOptions, WokenRunOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import type { Send } from '../../store/contract/threads.ts'
 import type { Runnable } from '../runtime/runnable.ts'
-import type { Target } from '../runtime/runtime.ts'
-
-/** The options of the run that a send starts, on the thread of the send. */
-export function runOptions(given: WokenRunOptions | undefined, { threadId, resourceId }: Target): AgentExecutionOptions | undefined {
-  if (!given?.memory) return given as AgentExecutionOptions | undefined
-  const { thread, ...memory } = given.memory
-  const named = typeof thread === 'object' ? { ...thread, id: threadId } : threadId
-  return { ...given, memory: { ...memory, thread: named, resource: resourceId } }
-}
 
 /** The title and the metadata that the options of a run set on its thread. */
 export function threadFields(agent: Runnable, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> | undefined {

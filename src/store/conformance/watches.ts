@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../contract/watches.ts'
+import { lookBackCases } from './look-back.ts'
 import { replyCases } from './replies.ts'
 import {
   add, annotate, candidates, claim, delivered, hour, inbound, judge, match, now, planned, settle, type WatchHarness,
@@ -448,5 +449,6 @@ export const watchConformance: WatchCase[] = [
       assert.deepEqual(open2.watches.map(({ id }) => id), ['b', 'c'])
     },
   },
+  ...lookBackCases,
   ...replyCases,
 ]

@@ -12,7 +12,8 @@ import type { ThreadDependents } from './thread-row.ts'
  * - Each method is one transaction. `registerWatch` inserts the watch and finds earlier inbound messages in one; `addInbounds` and
  *   `annotateInbound` insert and find open watches in one. So a message that arrives during a registration is found by one of the two, and
  *   the pair of a watch and a message is one candidate.
- * - An inbound message and a watch meet only within one resource.
+ * - An inbound message and a watch meet only within one resource. A watch considers the messages that are stored after its registration, by
+ *   their numbers, and those before it that were stored at `since` or later.
  * - A watch has at most one claimed candidate. Candidates of a watch are claimed in the order in which their messages were stored.
  * - A claim is fenced by its attempt: a settlement of an earlier attempt has no effect.
  * - A claim that ends without a report counts as a failed attempt. What fails too often gets a final state, and is claimed no more.
@@ -48,7 +49,7 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   // Watches
 
   /**
-   * Creates the watch and a candidate for each stored message since `since` that fits it. A watch with this id on this thread is returned
+   * Creates the watch and a candidate for each stored message since `since` that fits it, up to the shares of their senders. A watch with this id on this thread is returned
    * unchanged. Rejects with `id_taken` for the id of another thread's watch and with `too_many_watches` at the limit of a resource.
    */
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }>

@@ -7,7 +7,7 @@ import type { SqlValue, Statements } from '../statements.ts'
 import { addDelivery, type NewDelivery } from './deliveries.ts'
 import { inboundBySeq } from './inbounds.ts'
 import { unindexWatch } from './matching.ts'
-import { criteriaOf, inboundOf, watchColumns, watchOf, type WatchRow } from './rows.ts'
+import { criteriaOf, inboundOf, lastSeq, watchColumns, watchOf, type WatchRow } from './rows.ts'
 
 /** How long after its expiry a watch stays open for messages that have no categories yet. */
 const annotationGraceMs = 600_000
@@ -48,7 +48,7 @@ const candidateSql = {
   unannotated: `
     SELECT 1 AS found FROM heed_inbounds WHERE resource_id = ? AND received_at <= ? AND due_at IS NOT NULL LIMIT 1`,
   count: 'UPDATE heed_watches SET evaluations = ?, hits = ? WHERE ord = ?',
-  end: `UPDATE heed_watches SET state = 'ended', reason = ?, ended_at = ?, due_at = NULL WHERE ord = ?`,
+  end: `UPDATE heed_watches SET state = 'ended', reason = ?, ended_at = ?, ended_seq = (${lastSeq}), due_at = NULL WHERE ord = ?`,
 }
 
 /** The part of a candidate that claims read. */

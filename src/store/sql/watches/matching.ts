@@ -1,12 +1,19 @@
 import { isInTime, senderShare } from '../../../watch/machine.ts'
 import type { InboundSender, WatchCriteria } from '../../contract/watches.ts'
 import type { Statements } from '../statements.ts'
-import { criteriaOf, watchColumns, type InboundRow, type WatchRow } from './rows.ts'
+import { criteriaOf, inboundColumns, watchColumns, type InboundRow, type WatchRow } from './rows.ts'
 
 const any = '*'
 
 /** The most combinations of categories, channels and contacts of one watch: one row of the index each. */
 export const maxCombinations = 256
+
+/** The condition that a message passes the filters of a watch: its channels, its contacts, and when it was registered. */
+function passesFilters(channels: string, contacts: string, registeredAt: string): string {
+  return `(json_array_length(${channels}) = 0 OR kind IN (SELECT value FROM json_each(${channels}))
+      OR kind || '/' || channel_id IN (SELECT value FROM json_each(${channels})))
+    AND (json_array_length(${contacts}) = 0 OR contact_id IN (SELECT value FROM json_each(${contacts})) AND contact_since <= ${registeredAt})`
+}
 
 const matchingSql = {
   addKey: 'INSERT OR IGNORE INTO heed_watch_keys (resource_id, key, watch) VALUES (?, ?, ?)',
@@ -32,7 +39,24 @@ const matchingSql = {
   wake: `
     UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE ord = ?1 AND due_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates WHERE watch = ?1 AND state = 'claimed')`,
-  skip: 'UPDATE heed_watches SET skipped = skipped + 1 WHERE ord = ?',
+  skip: 'UPDATE heed_watches SET skipped = skipped + ? WHERE ord = ?',
+  candidate: 'SELECT 1 AS found FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
+  // Of each sender as many as its share, the first ones: `senderKey` in SQL. Of all together as many as may be judged.
+  earlier: `
+    SELECT * FROM (
+      SELECT ${inboundColumns}, count(*) OVER () AS total, row_number() OVER (PARTITION BY CASE
+        WHEN contact_id IS NOT NULL THEN json_array('contact', contact_id)
+        WHEN sender ->> '$.verified' THEN json_array('address', channel_id, sender ->> '$.address')
+        ELSE json_array('unverified', channel_id) END ORDER BY seq) AS nth
+      FROM heed_inbounds AS i
+      WHERE resource_id = ?1 AND received_at BETWEEN ?2 AND ?3 AND ${passesFilters('?4', '?5', '?6')}
+      AND (json_array_length(?7) = 0 OR EXISTS (
+        SELECT 1 FROM json_each(i.categories) AS given WHERE given.value IN (SELECT value FROM json_each(?7))))
+      AND consumed_by IS NULL AND NOT EXISTS (SELECT 1 FROM heed_inbound_holds AS h WHERE h.seq = i.seq)
+      AND NOT EXISTS (
+        SELECT 1 FROM heed_watch_candidates AS c JOIN heed_watches AS w ON w.ord = c.watch
+        WHERE c.seq = i.seq AND c.state = 'matched' AND w.thread_id = ?8 AND w.mode = 'once'))
+    WHERE nth <= ?9 ORDER BY seq LIMIT ?10`,
 }
 
 /** The keys of a watch: each combination of what it expects. */
@@ -85,35 +109,50 @@ export function findWatches(statements: Statements, inbound: InboundRow, categor
   }
   for (const watch of [...fitting.values()].toSorted((one, other) => one.ord - other.ord)) {
     const isContact = criteriaOf(watch).contacts.length === 0 || inbound.contactSince <= watch.createdAt
-    if (isContact && isInTime(inbound.receivedAt, watch.expiresAt)) addCandidate(statements, watch, inbound, now)
+    if (isContact && considers(watch, inbound)) addCandidate(statements, watch, inbound, now)
   }
 }
 
-/** Whether a stored message fits a watch: the same rule as the keys, for messages that were stored before the watch. */
-export function fits(watch: Pick<WatchRow, 'criteria' | 'createdAt'>, inbound: InboundRow): boolean {
-  const { categories, channels, contacts } = criteriaOf(watch)
-  const found = inbound.categories === null ? [] : (JSON.parse(inbound.categories) as string[])
-  return (
-    (categories.length === 0 || categories.some((category) => found.includes(category))) &&
-    (channels.length === 0 || channels.some((channel) => channel === inbound.kind || channel === `${inbound.kind}/${inbound.channelId}`)) &&
-    (contacts.length === 0
-      || (inbound.contactId !== null && inbound.contactSince <= watch.createdAt && contacts.includes(inbound.contactId)))
-  )
+/**
+ * Whether a watch considers a message: one that was stored after the registration by its number, since the clock may have been set back;
+ * or one that its look-back covers.
+ */
+function considers(watch: WatchRow, { seq, receivedAt }: InboundRow): boolean {
+  return (seq > watch.registeredSeq || receivedAt >= watch.since) && isInTime(receivedAt, watch.expiresAt)
 }
 
-export function addCandidate(statements: Statements, watch: WatchRow, inbound: InboundRow, now: number): void {
+/**
+ * Inserts a candidate for each message that was stored before the registration and that the watch fits: those which `findWatches` would
+ * have found, had the watch been there. The database selects them, so that no number of other messages leaves one out; what the shares of
+ * senders leave out is counted.
+ */
+export function lookBack(statements: Statements, watch: WatchRow, now: number): void {
+  const { categories, channels, contacts } = criteriaOf(watch)
+  const found = statements.all<InboundRow & { total: number }>(
+    matchingSql.earlier, watch.resourceId, watch.since, watch.expiresAt, JSON.stringify(channels), JSON.stringify(contacts), watch.createdAt,
+    JSON.stringify(categories), watch.threadId, shareOf(watch), watch.maxEvaluations,
+  )
+  for (const inbound of found) addCandidate(statements, watch, inbound, now)
+  const left = (found[0]?.total ?? 0) - found.length
+  if (left > 0) statements.run(matchingSql.skip, left, watch.ord)
+}
+
+function shareOf(watch: WatchRow): number {
+  return criteriaOf(watch).contacts.length > 0 ? watch.maxEvaluations : senderShare(watch.maxEvaluations)
+}
+
+function addCandidate(statements: Statements, watch: WatchRow, inbound: InboundRow, now: number): void {
   if (inbound.consumedBy !== null || statements.one(matchingSql.consumedHere, inbound.seq, watch.threadId)) return
-  const criteria = criteriaOf(watch)
+  if (statements.one(matchingSql.candidate, watch.ord, inbound.seq)) return
   const sender = senderKey(inbound)
-  const share = criteria.contacts.length > 0 ? watch.maxEvaluations : senderShare(watch.maxEvaluations)
   const isOver = (sql: string, limit: number, ...values: Array<string | number>) =>
     (statements.one<{ count: number }>(sql, ...values, limit)?.count ?? 0) >= limit
-  if (isOver(matchingSql.ofSender, share, watch.ord, sender) || isOver(matchingSql.pending, watch.maxEvaluations, watch.ord)) {
-    statements.run(matchingSql.skip, watch.ord)
+  if (isOver(matchingSql.ofSender, shareOf(watch), watch.ord, sender) || isOver(matchingSql.pending, watch.maxEvaluations, watch.ord)) {
+    statements.run(matchingSql.skip, 1, watch.ord)
     return
   }
   const found = inbound.categories === null ? [] : (JSON.parse(inbound.categories) as string[])
-  const expected = found.filter((category) => criteria.categories.includes(category))
+  const expected = found.filter((category) => criteriaOf(watch).categories.includes(category))
   if (statements.run(matchingSql.add, watch.ord, inbound.seq, sender, JSON.stringify(expected)) === 1)
     statements.run(matchingSql.wake, watch.ord, now)
 }

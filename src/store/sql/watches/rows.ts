@@ -24,12 +24,16 @@ export interface InboundRow {
   lost: number
   error: string | null
   consumedBy: string | null
+  offered: string | null
 }
 
 export const inboundColumns = `
   seq, id, resource_id AS resourceId, channel_id AS channelId, kind, provider_id AS providerId, sender, contact_id AS contactId,
   contact_since AS contactSince, conversation,
-  content, categories, received_at AS receivedAt, due_at AS dueAt, attempts, lost, error, consumed_by AS consumedBy`
+  content, categories, received_at AS receivedAt, due_at AS dueAt, attempts, lost, error, consumed_by AS consumedBy, offered`
+
+/** The number of the message that was stored last. */
+export const lastSeq = 'SELECT coalesce(max(seq), 0) FROM heed_inbounds'
 
 export function inboundOf(row: InboundRow): InboundRecord {
   return {
@@ -75,7 +79,9 @@ export interface WatchRow {
   hits: number
   skipped: number
   since: number
+  registeredSeq: number
   createdAt: number
+  endedSeq: number | null
   endedAt: number | null
   dueAt: number | null
   description: string
@@ -86,7 +92,7 @@ export interface WatchRow {
 export const watchColumns = `
   ord, id, resource_id AS resourceId, thread_id AS threadId, thread_created_at AS threadCreatedAt, agent_id AS agentId, state, reason, mode,
   exclusive, may_end AS mayEnd, expires_at AS expiresAt, max_evaluations AS maxEvaluations, evaluations, hits, skipped, since,
-  created_at AS createdAt, ended_at AS endedAt, due_at AS dueAt, description, criteria, result_schema AS resultSchema`
+  registered_seq AS registeredSeq, ended_seq AS endedSeq, created_at AS createdAt, ended_at AS endedAt, due_at AS dueAt, description, criteria, result_schema AS resultSchema`
 
 export function watchOf(row: WatchRow): WatchRecord {
   return {

@@ -149,3 +149,31 @@ export const watchSchema = `
   CREATE INDEX heed_replies_state ON heed_replies (state, seq);
   CREATE INDEX heed_replies_provider ON heed_replies (channel_id, provider_id) WHERE provider_id IS NOT NULL;
 `
+
+/** Version 3: what watches need to know of the order of messages, of their annotation, and of replies that are being sent. */
+export const watchOrderSchema = `
+  -- The categories beyond the closed set that its annotator could choose from. Null where it had none.
+  ALTER TABLE heed_inbounds ADD COLUMN offered TEXT;
+  -- The last message that was stored when the watch was registered, and when it ended.
+  ALTER TABLE heed_watches ADD COLUMN registered_seq INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE heed_watches ADD COLUMN ended_seq INTEGER;
+  UPDATE heed_watches SET
+    registered_seq = coalesce((SELECT max(seq) FROM heed_inbounds WHERE received_at < heed_watches.created_at), 0),
+    ended_seq = iif(ended_at IS NULL, NULL, coalesce((SELECT max(seq) FROM heed_inbounds WHERE received_at <= heed_watches.ended_at), 0));
+  CREATE INDEX heed_watches_later ON heed_watches (resource_id, registered_seq) WHERE state = 'open';
+  CREATE INDEX heed_watches_expiry ON heed_watches (expires_at) WHERE state = 'open';
+  CREATE INDEX heed_inbounds_order ON heed_inbounds (resource_id, seq);
+
+  -- Whether a process is sending the reply, and until when a message with its text may be its echo.
+  ALTER TABLE heed_replies ADD COLUMN sending INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE heed_replies ADD COLUMN echo_until INTEGER;
+  CREATE INDEX heed_replies_sending ON heed_replies (channel_id) WHERE sending = 1;
+  CREATE INDEX heed_replies_echo ON heed_replies (channel_id, text) WHERE echo_until IS NOT NULL;
+  -- Messages that arrived while a reply was being sent: they are worked on when it is known whether they are its echo.
+  CREATE TABLE heed_inbound_holds (
+    seq INTEGER NOT NULL,
+    reply INTEGER NOT NULL,
+    PRIMARY KEY (seq, reply)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_inbound_holds_reply ON heed_inbound_holds (reply);
+`

@@ -13,39 +13,35 @@ import {
 } from './candidates.ts'
 import { claimDeliveries, confirmDelivery, deferDelivery, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
 import { addInbound, annotateInbound, claimInbounds, deferInbound, nextInboundDue } from './inbounds.ts'
-import { addCandidate, combinations, fits, indexWatch, maxCombinations } from './matching.ts'
+import { combinations, indexWatch, lookBack, maxCombinations } from './matching.ts'
 import {
   claimReplies, forgetReplies, getReply, listReplies, nextReplyDue, removeReply, retryReply, settleReply, transferReplies, wakeReplies,
 } from './replies.ts'
 import {
-  candidateColumns, candidateOf, consideredColumns, consideredOf, inboundColumns, watchColumns, watchOf, type CandidateOfInboundRow,
-  type ConsideredRow, type InboundRow, type WatchRow,
+  candidateColumns, candidateOf, consideredColumns, consideredOf, lastSeq, watchColumns, watchOf, type CandidateOfInboundRow,
+  type ConsideredRow, type WatchRow,
 } from './rows.ts'
-
-/** How many earlier messages a registration reads at most, the newest ones. */
-const longestLookBack = 10_000
 
 const watchSql = {
   add: `
     INSERT INTO heed_watches (id, resource_id, thread_id, thread_created_at, agent_id, state, mode, exclusive, may_end, expires_at,
-      max_evaluations, since, created_at, due_at, description, criteria, result_schema)
-    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      max_evaluations, since, created_at, due_at, description, criteria, result_schema, registered_seq)
+    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (${lastSeq}))`,
   openCount: `SELECT count(*) AS count FROM (SELECT 1 FROM heed_watches WHERE resource_id = ? AND state = 'open' LIMIT ?)`,
-  earlier: `
-    SELECT * FROM (SELECT ${inboundColumns} FROM heed_inbounds WHERE resource_id = ? AND received_at >= ? ORDER BY seq DESC LIMIT ?)
-    ORDER BY seq`,
   candidates: `
     SELECT ${candidateColumns}, i.id AS inboundId, i.channel_id AS channelId, i.kind AS kind, i.contact_id AS contactId,
       i.received_at AS receivedAt
     FROM heed_watch_candidates c JOIN heed_inbounds i ON i.seq = c.seq WHERE c.watch = ? AND c.seq > ? ORDER BY c.seq LIMIT ?`,
-  // Messages that arrived after the end are not considered.
+  // From the look-back, or from the registration by their numbers, to the end.
   considered: `
     SELECT ${consideredColumns},
       i.consumed_by IS NOT NULL AND i.consumed_by <> ?2 OR EXISTS (
         SELECT 1 FROM heed_watch_candidates o JOIN heed_watches w ON w.ord = o.watch
         WHERE o.seq = i.seq AND o.watch <> ?1 AND o.state = 'matched' AND w.thread_id = ?3 AND w.mode = 'once') AS taken
     FROM heed_inbounds i LEFT JOIN heed_watch_candidates c ON c.watch = ?1 AND c.seq = i.seq
-    WHERE i.resource_id = ?4 AND i.received_at BETWEEN ?5 AND ?6 AND i.seq > ?7 ORDER BY i.seq LIMIT ?8`,
+    WHERE i.resource_id = ?4 AND i.seq > ?5 AND i.seq <= ?6 AND (i.seq > ?7 OR i.received_at >= ?8) ORDER BY i.seq LIMIT ?9`,
+  firstEarlier: `
+    SELECT coalesce(min(seq), ?4 + 1) AS seq FROM heed_inbounds WHERE resource_id = ?1 AND received_at BETWEEN ?2 AND ?3 AND seq <= ?4`,
   endedBefore: `
     SELECT ${watchColumns} FROM heed_watches w WHERE ended_at < ? AND NOT EXISTS (
       SELECT 1 FROM heed_watch_deliveries d WHERE d.watch = w.ord AND d.state IN ('queued', 'due')) ORDER BY ended_at LIMIT ?`,
@@ -53,6 +49,8 @@ const watchSql = {
     SELECT seq FROM heed_inbounds i WHERE received_at < ? AND due_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates c WHERE c.seq = i.seq)
     AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.resource_id = i.resource_id AND w.state = 'open' AND w.since <= i.received_at)
+    AND NOT EXISTS (
+      SELECT 1 FROM heed_watches w WHERE w.resource_id = i.resource_id AND w.state = 'open' AND w.registered_seq < i.seq)
     AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND r.settled_at IS NULL)
     ORDER BY received_at LIMIT ?`,
   removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
@@ -124,9 +122,11 @@ export class SqlWatches extends SqlDomain implements WatchStore {
     return this.read((statements) => {
       const watch = watchById(statements, query.watchId)
       if (!watch) return { considered: [], more: false }
-      const { ord, id, threadId, resourceId, since, endedAt } = watch
+      const { ord, id, threadId, resourceId, since, registeredSeq, endedSeq, createdAt } = watch
+      const first = statements.one<{ seq: number }>(watchSql.firstEarlier, resourceId, since, createdAt, registeredSeq)?.seq ?? 0
       const rows = statements.all<ConsideredRow>(
-        watchSql.considered, ord, id, threadId, resourceId, since, endedAt ?? Number.MAX_SAFE_INTEGER, query.after ?? 0, query.limit + 1,
+        watchSql.considered, ord, id, threadId, resourceId, Math.max(query.after ?? 0, first - 1), endedSeq ?? Number.MAX_SAFE_INTEGER, registeredSeq, since,
+        query.limit + 1,
       )
       return { considered: rows.slice(0, query.limit).map((row) => consideredOf(watch, row)), more: rows.length > query.limit }
     })
@@ -255,8 +255,7 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
   )
   indexWatch(statements, { ord, resourceId }, criteria)
   const row = watchByOrd(statements, ord) as WatchRow
-  const earlier = statements.all<InboundRow>(watchSql.earlier, resourceId, watch.since, longestLookBack)
-  for (const inbound of earlier) if (fits(row, inbound)) addCandidate(statements, row, inbound, now)
+  lookBack(statements, row, now)
   return { watch: watchOf(watchByOrd(statements, ord) as WatchRow), added: true }
 }
 

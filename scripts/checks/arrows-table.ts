@@ -105,7 +105,7 @@ export const arrows: ArrowTable = {
   'store/core/**': [...base, ...contracts, 'machine.ts', 'message/**', 'recall/text/**', 'signals/**'],
   // What every SQL store needs.
   'store/sql/**': [
-    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'watch/{machine,replies/machine}.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'watch/{annotation,machine,replies/machine}.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
     'type bus/contract.ts',
   ],
   // SQLite's own: file, log, workers, caches; and libSQL servers.

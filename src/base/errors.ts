@@ -7,6 +7,8 @@ export type HeedErrorCode =
   | 'invalid_schema'
   /** A policy does not parse, or not match the schema of policies. */
   | 'invalid_policy'
+  /** The policies did not answer in time. */
+  | 'policy_timeout'
   | 'invalid_signal'
   | 'invalid_message'
   | 'invalid_request_context'
@@ -16,6 +18,8 @@ export type HeedErrorCode =
   | 'too_many_storages'
   /** A resource has as many open watches as it may have. */
   | 'too_many_watches'
+  /** Its open watches expect as many categories as they may. */
+  | 'too_many_categories'
   | 'duplicate_tool'
   /** The program runs on a Node that is too old. */
   | 'unsupported_runtime'

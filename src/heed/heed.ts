@@ -14,7 +14,7 @@ import type { Storage } from '../store/contract/storage.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Sites, type Site } from './site.ts'
 import { Channels } from './channels.ts'
-import { checkPolicies, receivePolicyOf, toolPolicyOf, type Policies } from './receive-policy.ts'
+import { checkPolicies, receivePolicyOf, toolPolicyOf, withDeadline, type Policies } from './receive-policy.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
@@ -89,8 +89,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
-    const { policies } = config
-    if (policies !== undefined) checkPolicies(policies)
+    if (config.policies !== undefined) checkPolicies(config.policies)
+    const policies = config.policies && withDeadline(config.policies, this.clock)
     this.policies = policies
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)

@@ -1,12 +1,14 @@
 import { refused } from '../base/arguments.ts'
-import { describe } from '../base/errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { beforeDeadline } from '../base/deadline.ts'
+import { describe, HeedError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
 import type { CedarPolicies } from '../policy/policies.ts'
 import type { ToolPolicy } from '../run/loop/run-contract.ts'
 import type { ReceivePolicy } from '../watch/watches.ts'
 
 /** What a Heed asks of its policies. */
-export type Policies = Pick<CedarPolicies, 'authorize'>
+export type Policies = Pick<CedarPolicies, 'authorize'> & Partial<Pick<CedarPolicies, 'readsCategories'>>
 
 /** The tenant of what concerns no resource, or all of them. */
 export const everyResource = '*'
@@ -16,15 +18,35 @@ export function checkPolicies(policies: unknown): void {
     throw refused('policies', 'policies: new CedarPolicies({ … }) of heed/policy')
 }
 
+/** How long policies may take to decide. */
+const answerMs = 10_000
+
+/** The same policies, which fail where they do not answer in time: nothing that asks them waits for ever. */
+export function withDeadline(policies: Policies, clock: Clock): Policies {
+  const error = () => new HeedError('policy_timeout', `The policies did not answer within ${answerMs} ms.`)
+  const inTime = async <T>(answer: T | Promise<T>) => beforeDeadline(Promise.resolve(answer), { clock, ms: answerMs, error })
+  return {
+    authorize: async (request) => inTime(policies.authorize(request)),
+    ...(typeof policies.readsCategories === 'function'
+      ? { readsCategories: async (tenant: string) => inTime(policies.readsCategories?.(tenant) ?? true) }
+      : {}),
+  }
+}
+
 /** Policies of the program's own may answer anything: only `true` allows. */
 export function isAllowed({ allowed }: { allowed: unknown }): boolean {
   return allowed === true
 }
 
+const unknownCategories = { allowed: false, policies: [], awaitsCategories: true } as const
+
 /** Asks policies whether an agent may receive a message. Policies that fail deny. The tenant is the resource whose message it is. */
 export function receivePolicyOf(policies: Policies, logger: Logger): ReceivePolicy {
-  return async ({ action, agentId, resourceId, inbound: { channelId, kind, sender, contactId, categories = [] } }) => {
+  return async ({ action, agentId, resourceId, inbound: { channelId, kind, sender, contactId, categories } }) => {
     try {
+      // Policies that do not say otherwise may depend on the categories that the message gets later.
+      const readsCategories = categories === undefined && (await policies.readsCategories?.(resourceId)) !== false
+      if (readsCategories) return unknownCategories
       const decision = await policies.authorize({
         tenant: resourceId,
         action,
@@ -35,9 +57,10 @@ export function receivePolicyOf(policies: Policies, logger: Logger): ReceivePoli
           verified: sender.verified,
           ...(contactId === undefined ? {} : { contactId }),
         },
-        context: { categories },
+        context: { categories: categories ?? 'unknown' },
       })
-      const { policyIds } = decision as { policyIds?: unknown }
+      const { policyIds, failure } = decision as { policyIds?: unknown; failure?: unknown }
+      if (failure === 'categories_unknown') return unknownCategories
       return { allowed: isAllowed(decision), policies: Array.isArray(policyIds) ? policyIds.map(String) : [] }
     } catch (error) {
       logger.error('policies could not be asked about a message: it was denied', { agentId, action, error: describe(error) })

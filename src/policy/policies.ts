@@ -18,6 +18,8 @@ export type PolicyFailure =
   | 'invalid_request'
   /** A policy could not be evaluated, such as for an overflow. `policyIds` names it. */
   | 'policy_failed'
+  /** The message has no categories yet, and a policy may ask for them. */
+  | 'categories_unknown'
   /** Cedar rejected the request or failed. */
   | 'engine_failed'
 
@@ -72,6 +74,7 @@ interface Tenant {
   revision: string
   /** The name of the preparsed set. */
   preparsed: string
+  readsCategories: boolean
 }
 
 /** Cedar, ready, with the policies of all tenants. */
@@ -144,6 +147,7 @@ export class CedarPolicies {
       this.#logger.warn('a request to the policies is invalid and was denied', { action: request.action, reason: describe(error) })
       return denied(tenant.revision, 'invalid_request')
     }
+    if (request.context?.categories === 'unknown' && tenant.readsCategories) return denied(tenant.revision, 'categories_unknown')
     const key = `${request.tenant}\0${tenant.revision}\0${JSON.stringify(question)}`
     const known = this.#decisions.get(key)
     if (known) return known
@@ -161,6 +165,20 @@ export class CedarPolicies {
       return denied('', 'not_loaded')
     }
     return this.decide(request)
+  }
+
+  /**
+   * Whether a policy of the tenant may read the categories of a message, by the newest policies. Only then a decision has to wait until a
+   * message has categories. True also if the policies cannot be loaded.
+   */
+  async readsCategories(tenant: string): Promise<boolean> {
+    checkName('tenant', tenant)
+    try {
+      await this.load(tenant)
+    } catch {
+      return true
+    }
+    return this.#tenants.get(tenant)?.readsCategories ?? true
   }
 
   /** Replaces the policies of a tenant. A policy that is invalid is rejected by name, with its place, and nothing is saved. */
@@ -229,7 +247,8 @@ export class CedarPolicies {
       const all = { ...ready.common, ...own }
       const preparsed = isCommon ? this.#nameOf(0) : this.#preparse(ready.engine, all, known?.preparsed)
       if (isCommon && known) this.#release(known)
-      this.#tenants.set(name, { version, revision: isCommon ? ready.commonRevision : revisionOf(all), preparsed })
+      const revision = isCommon ? ready.commonRevision : revisionOf(all)
+      this.#tenants.set(name, { version, revision, preparsed, readsCategories: readsCategories(all) })
     } catch (error) {
       this.#tenants.delete(name)
       throw error
@@ -283,6 +302,11 @@ export class CedarPolicies {
     this.#logged.set(key, true)
     this.#logger.error('a policy failed: requests that it could concern are denied', { policyId, revision, reason })
   }
+}
+
+/** Whether a policy may read the categories of a message: whether it reads anything of the context but the taint. */
+function readsCategories(policies: PolicySet): boolean {
+  return Object.values(policies).some((text) => /\bcontext\b/.test(text.replace(/\bcontext\s*(?:\.|\bhas\b)\s*tainted_by\b/g, '')))
 }
 
 function isStore(store: unknown): boolean {

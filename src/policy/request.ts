@@ -54,8 +54,8 @@ export interface ToolResource {
 export type PolicyResource = MessageSourceResource | ThreadResource | UserResource | ToolResource
 
 export interface PolicyContext {
-  /** The categories of the message. */
-  categories?: readonly string[]
+  /** The categories of the message; `unknown` while it has none. A request with `unknown` is denied if a policy may read them. */
+  categories?: readonly string[] | 'unknown'
   /** Where values in the prompt came from that senders of messages chose, such as channels: `sms`, `sms/main`. */
   taintedBy?: readonly string[]
 }
@@ -84,7 +84,10 @@ export function cedarRequest(request: PolicyRequest): CedarRequest {
     principal: principalId,
     action: { type: 'Policy::Action', id: action },
     resource: resourceId,
-    context: { categories: texts('context.categories', context.categories), tainted_by: texts('context.taintedBy', context.taintedBy) },
+    context: {
+      categories: texts('context.categories', context.categories === 'unknown' ? [] : context.categories),
+      tainted_by: texts('context.taintedBy', context.taintedBy),
+    },
     entities: entities.all(),
   }
 }

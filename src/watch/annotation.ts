@@ -13,10 +13,12 @@ export const CATEGORIES: readonly string[] = [
 export const MAX_CATEGORIES = 32
 /** Labels that one call of an annotator may choose from. */
 export const MAX_OFFERED = 256
+/** Labels that the open watches of a resource may expect together. An annotator is asked once for each `MAX_OFFERED` of them. */
+export const MAX_EXPECTED = 4096
 /** Entries of an annotator's output that are read. */
 const MAX_READ = 1024
 /** Characters of a message that the rules read. */
-const MAX_RULE_TEXT = 8000
+export const MAX_RULE_TEXT = 8000
 
 const category = /^[a-z][a-z0-9_]{0,31}$/
 
@@ -25,15 +27,21 @@ export function isCategory(value: unknown): value is string {
   return typeof value === 'string' && category.test(value)
 }
 
+/** True for a label that is no part of the closed set: an annotator is offered it only while an open watch expects it. */
+export function isOwnCategory(label: string): boolean {
+  return !CATEGORIES.includes(label)
+}
+
 /**
- * The labels that an annotator may give a message: the closed set, and those that open watches expect. `expected` is in the order in which
- * watches count; what exceeds the limit is in `leftOut`, for another call.
+ * The labels that an annotator may give a message: the closed set, and those that open watches expect. One list for each call of the
+ * annotator: no label is left out for their number.
  */
-export function offeredCategories(expected: Iterable<string>): { offered: readonly string[]; leftOut: readonly string[] } {
+export function offeredCategories(expected: Iterable<string>): ReadonlyArray<readonly string[]> {
   const all = new Set(CATEGORIES)
   for (const label of expected) if (isCategory(label)) all.add(label)
   const labels = [...all]
-  return { offered: labels.slice(0, MAX_OFFERED), leftOut: labels.slice(MAX_OFFERED) }
+  const calls = Math.ceil(labels.length / MAX_OFFERED)
+  return Array.from({ length: calls }, (_, nth) => labels.slice(nth * MAX_OFFERED, (nth + 1) * MAX_OFFERED))
 }
 
 /** JSON Schema for the structured call of an annotator: labels of the offer, and no text. */
@@ -67,11 +75,12 @@ export function uniteCategories(...lists: ReadonlyArray<readonly string[]>): str
  * where a text is written so that it overlooks them; a false one costs an evaluation and never a match.
  */
 export function ruleCategories(text: string): string[] {
-  const read = withASCIIDigits(text.slice(0, MAX_RULE_TEXT))
+  const written = withASCIIDigits(text.slice(0, MAX_RULE_TEXT))
+  const read = { written, latin: withLatinLetters(written) }
   return [
-    ...(hasCode(read) ? ['verification_code', 'auth'] : []),
-    ...(amount.test(read) ? ['finance'] : []),
-    ...(link.test(read) ? ['link'] : []),
+    ...(hasCode(read.written) || hasCode(read.latin) ? ['verification_code', 'auth'] : []),
+    ...(amount.test(read.written) || amount.test(read.latin) ? ['finance'] : []),
+    ...(link.test(read.written) || link.test(read.latin) ? ['link'] : []),
   ]
 }
 
@@ -114,5 +123,20 @@ function withASCIIDigits(text: string): string {
     return String(digit.charCodeAt(0) - zero)
   })
 }
+
+/** Cyrillic and Greek letters that look like Latin ones, and dotless or small-capital ones, as those: a word is read as it looks. */
+function withLatinLetters(text: string): string {
+  return text.replace(lookAlike, (letter) => latinOf.get(letter) ?? letter)
+}
+
+const looks: Readonly<Record<string, string>> = {
+  a: 'аαɑ', b: 'ЬƄ', c: 'сϲⅽ', d: 'ԁⅾ', e: 'еєҽ', g: 'ɡց', h: 'һհ', i: 'іıιӏ', j: 'ј', k: 'кκ', l: 'ⅼӀ', m: 'ⅿм', n: 'ոп', o: 'оοօ',
+  p: 'рρ', q: 'ԛ', r: 'г', s: 'ѕ', t: 'тτ', u: 'υս', v: 'ѵν', w: 'ԝω', x: 'хχ', y: 'уγү', A: 'АΑ', B: 'ВΒ', C: 'СϹ', E: 'ЕΕ', G: 'Ԍ',
+  H: 'НΗ', I: 'ІΙ', J: 'Ј', K: 'КΚ', M: 'МΜ', N: 'Ν', O: 'ОΟ', P: 'РΡ', S: 'Ѕ', T: 'ТΤ', X: 'ХΧ', Y: 'ҮΥ', Z: 'Ζ',
+}
+const latinOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(looks).flatMap(([latin, others]) => Array.from(others, (one) => [one, latin] as const)),
+)
+const lookAlike = new RegExp(`[${[...latinOf.keys()].join('')}]`, 'gu')
 
 const zeros = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50]

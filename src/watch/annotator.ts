@@ -1,8 +1,8 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import type { InboundRecord } from '../store/contract/watches.ts'
-import { acceptCategories, annotationSchema, ruleCategories, uniteCategories } from './annotation.ts'
+import { acceptCategories, annotationSchema, MAX_RULE_TEXT, ruleCategories, uniteCategories } from './annotation.ts'
 import type { Question, WrittenCall } from './ask.ts'
-import { renderCandidate } from './candidate-text.ts'
+import { renderCandidate, visibleLine, visibleText } from './candidate-text.ts'
 import { viewOf } from './judge.ts'
 import { parseResult } from './result-json.ts'
 
@@ -26,13 +26,15 @@ export function annotationQuestion(inbound: InboundRecord, offered: readonly str
   }
 }
 
-/** The categories of a message: what the rules find, and what the annotator chose of the offer. */
-export function categoriesOf(inbound: InboundRecord, calls: readonly WrittenCall[], offered: readonly string[]): string[] {
-  const { subject, text } = inbound.content
+/** What the annotator chose of the offer. */
+export function chosenCategories(calls: readonly WrittenCall[], offered: readonly string[]): string[] {
   const call = calls.find((one) => one.toolName === toolName)
   const parsed = call && parseResult(call.input)
-  return uniteCategories(
-    ruleCategories(subject === undefined ? text : `${subject}\n${text}`),
-    parsed?.ok ? acceptCategories(parsed.value, offered) : [],
-  )
+  return parsed?.ok ? acceptCategories(parsed.value, offered) : []
+}
+
+/** The categories of a message: what the rules find in what a reader sees of it, and what the annotator chose. */
+export function categoriesOf({ content: { subject, text } }: InboundRecord, chosen: readonly string[]): string[] {
+  const shown = [...(subject === undefined ? [] : [visibleLine(subject)]), visibleText(text, MAX_RULE_TEXT)]
+  return uniteCategories(ruleCategories(shown.map((part) => part.text).join('\n')), chosen)
 }

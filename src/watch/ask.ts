@@ -1,6 +1,7 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
+import { untilAborted } from '../base/promises.ts'
 import { callModel, type ModelStream } from '../run/model/model-call.ts'
 import { toV4Part } from '../run/model/model-parts.ts'
 import { defaultMaxRetries, resolveModels, type ModelConfig } from '../run/model/model.ts'
@@ -53,7 +54,7 @@ export async function askModel(asked: AskedModel, question: Question, closing: A
   const trace = traceChat(tracing, { conversation, purpose })
   try {
     const answer = await callModel(
-      await resolveModels(model, asker),
+      await untilAborted(resolveModels(model, asker), signal),
       {
         prompt: [
           { role: 'system', content: system },

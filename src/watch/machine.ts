@@ -72,6 +72,9 @@ export const maxAnnotationLosses = 6
 /** Why a claim ended that its process did not report, as it is stored with what was claimed. */
 export const lostClaim = 'claim_expired'
 
+/** How long after its expiry a watch stays open for messages that have no categories yet. */
+export const annotationGraceMs = 600_000
+
 /** Whether a message that was stored at this time is still judged: the instant of the expiry belongs to the watch. */
 export function isInTime(receivedAt: number, expiresAt: number): boolean {
   return receivedAt <= expiresAt

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { HeedError, isHeedError } from '../base/errors.ts'
-import type { JSONValue } from '../base/json.ts'
+import { beforeDeadline } from '../base/deadline.ts'
+import { HeedError } from '../base/errors.ts'
 import type { WatchEvent } from '../message/chunk.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/dispatcher.ts'
-import { normalizeSignal } from '../signals/normalize.ts'
-import type { Signal } from '../signals/signal.ts'
 import {
   defaultWatchLimit, type AddedInbound, type CandidateRecord, type ClaimedCandidate, type InboundRecord, type NewInbound,
   type WatchDelivery, type WatchQuery, type WatchRecord, type WatchScope, type WatchStore,
@@ -13,15 +11,15 @@ import {
 import type { BackgroundService, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { offeredCategories } from './annotation.ts'
-import { annotationQuestion, categoriesOf } from './annotator.ts'
+import { annotationQuestion, categoriesOf, chosenCategories } from './annotator.ts'
 import { askModel, type Question, type WrittenCall } from './ask.ts'
 import { checkWatchInput, type WatchInput } from './criteria.ts'
+import { Deliveries, failureOf } from './deliveries.ts'
 import { explainMessage, type ExplainedWatch } from './explain.ts'
 import { judgementOf, judgeQuestion, type Judgement } from './judge.ts'
-import { maxModelLosses, type Verdict } from './machine.ts'
+import { annotationGraceMs, maxModelLosses, type Verdict } from './machine.ts'
 import { Replies, type AnsweringChannel } from './replies/replies.ts'
-import { compileResultSchema } from './result-schema.ts'
-import { renderResult } from './result-text.ts'
+import { Slots } from './slots.ts'
 
 /** An agent whose thread waits. */
 export interface WatchingAgent extends Runnable {
@@ -51,8 +49,13 @@ export interface AnnotatedChannel {
   readonly answering?: AnsweringChannel | undefined
 }
 
-/** Decides whether an agent may receive a message of an outside sender. `policies` names what denied it. */
-export type ReceivePolicy = (request: ReceiveRequest) => Promise<{ allowed: boolean; policies: readonly string[] }>
+/**
+ * Decides whether an agent may receive a message of an outside sender. `policies` names what denied it. `awaitsCategories`: the message has
+ * no categories yet, and the decision may depend on them.
+ */
+export type ReceivePolicy = (
+  request: ReceiveRequest
+) => Promise<{ allowed: boolean; policies: readonly string[]; awaitsCategories?: true }>
 
 export interface ReceiveRequest {
   /** `receive_signal`: as the candidate of a watch. `receive_message`: as a message that the agent answers. */
@@ -90,9 +93,11 @@ export interface WatchDetails extends WatchRecord {
   moreCandidates: boolean
 }
 
-/** Messages that this process judges or annotates at the same time. */
+/** Messages that this process annotates at the same time, and candidates that it judges. */
 const maxInFlight = 16
 const answerMs = 60_000
+/** How long a function of the program may take to return a model. */
+const hookMs = 10_000
 /** Longer than a model may take to answer, so that a claim ends only with its process. */
 const claimMs = answerMs + 30_000
 const maxJudgeTokens = 2_000
@@ -107,9 +112,11 @@ export class Watches implements BackgroundService {
   readonly #dispatcher: Dispatcher
   readonly #channels = new Map<string, AnnotatedChannel>()
   readonly #closing = new AbortController()
+  readonly #deliveries: Deliveries
   /** The replies of channels in mode `message`. */
   readonly replies: Replies
-  #inFlight = 0
+  readonly #annotating = new Slots(maxInFlight)
+  readonly #judging = new Slots(maxInFlight)
   #opening: Promise<WatchStore | undefined> | undefined
 
   constructor(runtime: ThreadRuntime, options: WatchesOptions) {
@@ -118,14 +125,22 @@ export class Watches implements BackgroundService {
     this.#dispatcher = new Dispatcher(runtime, { ...options.settings, cron: undefined }, {
       dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => {
-        const isBusy = this.#inFlight >= maxInFlight
-        const [agentIds, channelIds] = isBusy ? [[], []] : [runtime.agentIds(), [...this.#channels.keys()]]
+        const [agentIds, channelIds] = [this.#judging.open(runtime.agentIds()), this.#annotating.open([...this.#channels.keys()])]
         return (await this.#store()).nextDue(agentIds, channelIds, this.replies.dueChannels)
       },
     })
+    this.#deliveries = new Deliveries(runtime, {
+      ask: (watch, inbound) => this.#askPolicy('receive_signal', watch, inbound),
+      onEnd: (watch, reason) => this.#publish(watch, { event: 'ended', watchId: watch.id, reason }),
+      retryAt: (attempt) => this.#retryAt(attempt),
+      wakeAt: (at) => this.#dispatcher.wakeAt(at),
+    })
     this.replies = new Replies(runtime, {
       store: () => this.#store(),
-      deniedBy: (agentId, inbound) => this.#deniedBy('receive_message', { agentId, resourceId: inbound.resourceId }, inbound),
+      deniedBy: async (agentId, inbound) => {
+        const { deniedBy } = await this.#askPolicy('receive_message', { agentId, resourceId: inbound.resourceId }, inbound)
+        return deniedBy
+      },
       start: (work) => this.#track(work()),
       wake: () => this.#dispatcher.wakeAt(runtime.clock.now()),
       closing: this.#closing.signal,
@@ -228,7 +243,14 @@ export class Watches implements BackgroundService {
 
   poll(): void {
     if (!this.#isUnused())
-      this.#dispatcher.track(this.#open().then((store) => store && this.#dispatcher.scheduleNext()), 'the read of due watches failed')
+      this.#dispatcher.track(this.#open().then((store) => store && this.#findDue(store)), 'the read of due watches failed')
+  }
+
+  /** Also ends watches of agents that no process has: no due time of this process stands for them. */
+  async #findDue(store: WatchStore): Promise<void> {
+    const now = this.#runtime.clock.now()
+    if (this.#options.settings.enabled) await store.expireWatches({ now, until: now + claimMs, limit: this.#options.settings.batchSize })
+    await this.#dispatcher.scheduleNext()
   }
 
   async sweep(limit?: number): Promise<number> {
@@ -270,22 +292,29 @@ export class Watches implements BackgroundService {
     const now = runtime.clock.now()
     const agentIds = runtime.agentIds()
     const until = now + claimMs
-    const free = () => Math.min(limit, maxInFlight - this.#inFlight)
-    const inbounds = free() > 0 ? await store.claimInbounds({ channelIds: [...this.#channels.keys()], now, until, limit: free() }) : []
-    for (const inbound of inbounds) if (!this.#hasFailed(inbound)) this.#start(this.#annotate(store, inbound))
-    const candidates = free() > 0 ? await store.claimCandidates({ now, until, limit: free(), agentIds }) : []
-    for (const candidate of candidates) this.#start(this.#judge(store, candidate))
+    const expired = await store.expireWatches({ now, until, limit })
+    const inbounds = await this.#claimInbounds(store, { now, until, limit })
+    for (const inbound of inbounds) {
+      if (!this.#hasFailed(inbound)) this.#track(this.#annotating.run(inbound.channelId, () => this.#annotate(store, inbound)))
+    }
+    const judging = this.#judging.open(agentIds)
+    const candidates = judging.length === 0 ? [] : await store.claimCandidates({
+      now, until, limit: Math.min(limit, this.#judging.free), agentIds: judging, most: this.#judging.most(agentIds),
+    })
+    for (const candidate of candidates) this.#track(this.#judging.run(candidate.watch.agentId, () => this.#judge(store, candidate)))
     const deliveries = await store.claimDeliveries({ now, until, limit, agentIds })
-    const lines = Map.groupBy(deliveries, ({ watch }) => JSON.stringify([watch.threadId, watch.agentId])).values()
-    await Promise.all(Array.from(lines, (line) => this.#deliverInOrder(store, line)))
+    await this.#deliveries.deliver(store, deliveries)
     const replies = await this.replies.dispatch(store, { now, until, limit })
-    const taken = inbounds.length + candidates.length + deliveries.length + replies
-    return { taken: taken > 0 && this.#inFlight < maxInFlight ? limit : 0, done: taken }
+    const taken = expired + inbounds.length + candidates.length + deliveries.length + replies
+    const isBusy = this.#annotating.free <= 0 && this.#judging.free <= 0
+    return { taken: taken > 0 && !isBusy ? limit : 0, done: taken }
   }
 
-  #start(work: Promise<void>): void {
-    this.#inFlight += 1
-    this.#track(work.finally(() => (this.#inFlight -= 1)))
+  async #claimInbounds(store: WatchStore, { limit, ...claim }: { now: number; until: number; limit: number }): Promise<InboundRecord[]> {
+    const channelIds = this.#annotating.open([...this.#channels.keys()])
+    if (channelIds.length === 0) return []
+    const most = this.#annotating.most([...this.#channels.keys()])
+    return store.claimInbounds({ ...claim, channelIds, limit: Math.min(limit, this.#annotating.free), most })
   }
 
   /** What follows from the work may be due when it is over. */
@@ -305,10 +334,13 @@ export class Watches implements BackgroundService {
     const { seq, resourceId, channelId, attempts, lost } = inbound
     try {
       const model = lost < maxModelLosses ? await this.#channels.get(channelId)?.annotator?.() : undefined
-      const { offered } = offeredCategories(model === undefined ? [] : await store.expectedCategories(resourceId))
-      const question = model && annotationQuestion(inbound, offered, nonce())
-      const calls = model && question ? await this.#ask(model, question, `channel '${channelId}'`) : []
-      await store.annotateInbound({ seq, categories: categoriesOf(inbound, calls, offered), now: this.#runtime.clock.now() })
+      const offers = model === undefined ? [] : offeredCategories(await store.expectedCategories(resourceId))
+      const chosen = await Promise.all(offers.map(async (offered) => {
+        const calls = model && (await this.#ask(model, annotationQuestion(inbound, offered, nonce()), `channel '${channelId}'`))
+        return chosenCategories(calls ?? [], offered)
+      }))
+      const offered = model === undefined ? 'all' : offers.flat()
+      await store.annotateInbound({ seq, categories: categoriesOf(inbound, chosen.flat()), offered, now: this.#runtime.clock.now() })
     } catch (error) {
       const isClosing = this.#closing.signal.aborted
       const failure = failureOf(error)
@@ -324,6 +356,11 @@ export class Watches implements BackgroundService {
     let failure: string
     try {
       const judgement = await this.#askJudge(watch, inbound)
+      if (judgement === undefined) {
+        const now = clock.now()
+        await store.releaseCandidate({ ...claimed, unannotated: true, retryAt: now + claimMs, now })
+        return
+      }
       if ('verdict' in judgement) {
         const { verdict } = judgement
         if (await store.settleCandidate({ ...claimed, verdict, now: clock.now() }))
@@ -341,67 +378,38 @@ export class Watches implements BackgroundService {
     await store.releaseCandidate({ ...claimed, ...outcome, now: clock.now() })
   }
 
-  async #askJudge(watch: WatchRecord, inbound: InboundRecord): Promise<Judgement> {
-    const policies = await this.#deniedBy('receive_signal', watch, inbound)
+  async #askJudge(watch: WatchRecord, inbound: InboundRecord): Promise<Judgement | undefined> {
+    const { deniedBy: policies, awaitsCategories } = await this.#askPolicy('receive_signal', watch, inbound)
+    const isLate = inbound.failed || this.#runtime.clock.now() > watch.expiresAt.getTime() + annotationGraceMs
+    if (awaitsCategories && !isLate) return undefined
     if (policies !== undefined) return { verdict: { action: 'deny', policies } }
     const agent: WatchingAgent = this.#runtime.agent(watch.agentId)
-    const model = await agent.watching?.judgeModel()
+    const model = await this.#judgeModel(agent)
     if (model === undefined) throw new HeedError('model_missing', `Agent '${watch.agentId}' has no model to judge messages with.`)
     return judgementOf(watch, await this.#ask(model, judgeQuestion(watch, inbound, nonce()), `agent '${watch.agentId}'`))
   }
 
-  /** The names of the policies that deny it; undefined where it is allowed. */
-  async #deniedBy(
+  /** The names of the policies that deny it; none where it is allowed. `awaitsCategories`: they may decide otherwise once it has some. */
+  async #askPolicy(
     action: ReceiveRequest['action'], { agentId, resourceId }: Pick<ReceiveRequest, 'agentId' | 'resourceId'>,
     inbound: ReceiveRequest['inbound'],
-  ): Promise<string | undefined> {
+  ): Promise<{ deniedBy?: string; awaitsCategories?: true }> {
     const answer = await this.#options.policy?.({ action, agentId, resourceId, inbound })
-    return answer === undefined || answer.allowed ? undefined : answer.policies.join(', ') || 'no policy permits it'
+    if (answer === undefined || answer.allowed) return {}
+    if (answer.awaitsCategories) return { deniedBy: 'categories_unknown', awaitsCategories: true }
+    return { deniedBy: answer.policies.join(', ') || 'no policy permits it' }
+  }
+
+  /** A function of the program's own may never return one. */
+  async #judgeModel({ id, watching }: WatchingAgent): Promise<ModelConfig | undefined> {
+    const error = () => new HeedError('model_missing', `Agent '${id}' did not return a model to judge messages with within ${hookMs} ms.`)
+    const { clock } = this.#runtime
+    return watching && beforeDeadline(watching.judgeModel(), { clock, ms: hookMs, error, signal: this.#closing.signal })
   }
 
   #ask(model: ModelConfig, question: Question, asker: string): Promise<WrittenCall[]> {
     const { clock, tracing } = this.#runtime
     return askModel({ model, asker, clock, tracing, timeoutMs: answerMs, maxOutputTokens: maxJudgeTokens }, question, this.#closing.signal)
-  }
-
-  async #deliverInOrder(store: WatchStore, deliveries: readonly WatchDelivery[]): Promise<void> {
-    for (const delivery of deliveries) if (!(await this.#deliver(store, delivery))) return
-  }
-
-  /** False where it is sent later, and those after it too. */
-  async #deliver(store: WatchStore, delivery: WatchDelivery): Promise<boolean> {
-    const runtime = this.#runtime
-    const { id, watch, inbound, reason, threadCreatedAt } = delivery
-    try {
-      // A policy may have changed since the message was judged.
-      const isDenied = inbound !== undefined && (await this.#deniedBy('receive_signal', watch, inbound)) !== undefined
-      const signal = deliverySignal(delivery, isDenied, runtime.clock.now())
-      const { threadId, resourceId } = watch
-      await runtime.sends.sendAccepted(runtime.agent(watch.agentId), 'now', signal, { threadId, resourceId }, { threadCreatedAt })
-      await runtime.store.flush()
-      await store.confirmDelivery({ id, now: runtime.clock.now() })
-      if (reason !== 'hit') this.#publish(watch, { event: 'ended', watchId: watch.id, reason })
-      return true
-    } catch (error) {
-      if (runtime.closing) return false
-      return this.#onUnsent(store, delivery, failureOf(error))
-    }
-  }
-
-  /** The signal of a delivery could not be sent. True where it never will be. */
-  async #onUnsent(store: WatchStore, { id, watch, attempts }: WatchDelivery, error: string): Promise<boolean> {
-    const now = this.#runtime.clock.now()
-    // The thread has no place for it: the watch ends with its thread.
-    if (error === 'thread_deleted') {
-      await store.forgetWatch({ id: watch.id, now })
-      return true
-    }
-    this.#runtime.logger.warn('the result of a watch could not be sent', { watch: watch.id, error })
-    const isFinal = error === 'thread_forbidden' || error === 'id_taken'
-    const retryAt = this.#retryAt(attempts + 1)
-    await store.deferDelivery({ id, error, now, ...(isFinal ? {} : { retryAt }) })
-    if (!isFinal) this.#dispatcher.wakeAt(retryAt)
-    return isFinal
   }
 
   /** To the subscribers of the thread that ask for events of watches. */
@@ -440,32 +448,6 @@ export class Watches implements BackgroundService {
     await store?.open()
     return store
   }
-}
-
-/** The signal that wakes the thread of a watch: its reason, and the value that passed the schema. */
-function deliverySignal({ id, watch, reason, value, inbound }: WatchDelivery, isDenied: boolean, now: number): Signal {
-  const shownReason = isDenied ? 'denied' : reason
-  const shown = isDenied || value === undefined ? {} : { value }
-  const { untrustedText } = compileResultSchema(watch.resultSchema)
-  const origin: Record<string, JSONValue> = inbound
-    ? { inboundId: inbound.id, channel: `${inbound.kind}/${inbound.channelId}`, verified: inbound.sender.verified }
-    : {}
-  const taintedBy = inbound === undefined || isDenied ? {} : { taintedBy: [inbound.kind, `${inbound.kind}/${inbound.channelId}`] }
-  return normalizeSignal(
-    {
-      type: 'notification',
-      tagName: 'watch',
-      contents: renderResult({ watchId: watch.id, reason: shownReason, untrustedText, ...shown }),
-      attributes: { id: watch.id, reason: shownReason, open: reason === 'hit' },
-      metadata: { watch: { id: watch.id, reason: shownReason, ...shown, ...origin }, ...taintedBy },
-    },
-    { id, now },
-  )
-}
-
-/** The code of a failure. Messages of providers may quote the prompt, in which a sender's text is. */
-function failureOf(error: unknown): string {
-  return isHeedError(error) ? error.code : 'unexpected_error'
 }
 
 function shownVerdict({ action }: Verdict): 'matched' | 'rejected' | 'denied' {

@@ -8,7 +8,8 @@ export const lookBackCases: WatchCase[] = [
     name: '[V1.28] a message that was stored before the look-back is no candidate, also if it is annotated after the registration',
     async run({ store: open }) {
       const store = await open()
-      const [old, recent] = (await add(store, inbound('old', { now: now - 70_000 }), inbound('recent', { now: now - 30_000 }))) as [number, number]
+      const both = [inbound('old', { now: now - 70_000 }), inbound('recent', { now: now - 30_000 })]
+      const [old, recent] = (await add(store, ...both)) as [number, number]
       await store.registerWatch(planned('w', { categories: ['auth'] }))
       for (const seq of [old, recent]) await annotate(store, seq, 'auth')
       assert.deepEqual(await candidates(store, 'w'), [[recent, 'pending']])
@@ -50,7 +51,8 @@ export const lookBackCases: WatchCase[] = [
     name: '[V1.29] a look-back finds a message behind any number of others, also of its own channel, and counts what it leaves out',
     async run({ store: open }) {
       const store = await open()
-      const [code] = (await add(store, inbound('code', { sender: { address: '+15550009', verified: true }, now: now - 40_000 }))) as [number]
+      const sender = { address: '+15550009', verified: true }
+      const [code] = (await add(store, inbound('code', { sender, now: now - 40_000 }))) as [number]
       const flood = Array.from({ length: 10_050 }, (_, nth) => inbound(`flood-${nth}`, { now: now - 30_000 }))
       const [first] = await add(store, ...flood)
       const { watch } = await store.registerWatch(planned('w', { channels: ['sms'], maxEvaluations: 20 }))

@@ -35,12 +35,15 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
    */
   addInbounds(inbounds: readonly NewInbound[]): Promise<AddedInbound[]>
   /**
-   * Claims messages of these channels that have no categories yet, oldest first. One whose claims ended too often without a report is
-   * returned with `failed`, and not claimed again.
+   * Claims messages of these channels that are to be annotated, oldest first, with an equal share of the limit for each channel. One
+   * without categories whose claims ended too often without a report is returned with `failed`, and not claimed again.
    */
   claimInbounds(claim: InboundClaim): Promise<InboundRecord[]>
-  /** Stores the categories of a message and finds the open watches that expect them. False without effect if it is annotated already. */
-  annotateInbound(annotation: { seq: number; categories: readonly string[]; now: number }): Promise<boolean>
+  /**
+   * Stores the categories of a message, beside those that it has, and finds the open watches that expect them. False without effect if its
+   * annotation is not due. It stays due where an open watch expects categories that were not offered meanwhile.
+   */
+  annotateInbound(annotation: InboundAnnotation): Promise<boolean>
   /** The annotation failed: the message is due again at `retryAt`. */
   deferInbound(failure: { seq: number; error: string; retryAt: number }): Promise<void>
   /** The categories that open watches of this resource expect. */
@@ -49,8 +52,11 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   // Watches
 
   /**
-   * Creates the watch and a candidate for each stored message since `since` that fits it, up to the shares of their senders. A watch with this id on this thread is returned
-   * unchanged. Rejects with `id_taken` for the id of another thread's watch and with `too_many_watches` at the limit of a resource.
+   * Creates the watch and a candidate for each stored message since `since` that fits it, up to the shares of their senders. The newest
+   * messages that pass its filters and whose annotator could not choose its categories are due to be annotated again, as many as it may
+   * judge. A watch with this id of this agent on this thread is returned unchanged. Rejects with `id_taken` for the id of another watch,
+   * with `too_many_watches` at the limit of a resource, and with `too_many_categories` where its open watches would expect too many
+   * categories together.
    */
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }>
   getWatch(scope: WatchScope): Promise<WatchRecord | null>
@@ -66,17 +72,22 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   // Candidates
 
   /**
-   * For due watches of these agents, the longest due first: claims the next candidate, or ends the watch if it has expired. A watch
-   * expires only when every message that was stored by then is judged.
+   * For due watches of these agents, the longest due first, with an equal share of the limit for each agent: claims the next candidate, or
+   * ends the watch if it has expired. A watch expires only when every message that was stored by then is judged.
    */
-  claimCandidates(claim: DueClaim): Promise<ClaimedCandidate[]>
+  claimCandidates(claim: CandidateClaim): Promise<ClaimedCandidate[]>
+  /**
+   * Ends watches that have expired, whichever their agents are. One with messages to be judged only where no process has claimed one for
+   * ten minutes. Returns how many it looked at.
+   */
+  expireWatches(expiry: { now: number; until: number; limit: number }): Promise<number>
   /** Stores a verdict. False without effect if the candidate was claimed again since, or the watch has ended. */
   settleCandidate(settlement: CandidateSettlement): Promise<boolean>
   /**
-   * Gives a claimed candidate back: it is due again at `retryAt`. With an `error`, the attempt has failed; the third failure settles the
-   * candidate as failed.
+   * Gives a claimed candidate back: it is due again at `retryAt`, or as soon as its message is annotated, or is annotated no more. With an
+   * `error`, the attempt has failed; the third failure settles the candidate as failed.
    */
-  releaseCandidate(release: Omit<CandidateSettlement, 'verdict'> & { error?: string; retryAt: number }): Promise<boolean>
+  releaseCandidate(release: CandidateRelease): Promise<boolean>
 
   // Deliveries
 
@@ -161,11 +172,26 @@ export interface AddedInbound {
   repeated: boolean
 }
 
+export interface InboundAnnotation {
+  seq: number
+  categories: readonly string[]
+  /** What the annotator could choose from. `all`: no annotator could choose more. Defaults to the closed set. */
+  offered?: readonly string[] | 'all'
+  now: number
+}
+
 export interface InboundClaim {
   channelIds: readonly string[]
   now: number
   until: number
   limit: number
+  /** At most so many of a channel. */
+  most?: Readonly<Record<string, number>>
+}
+
+export interface CandidateClaim extends DueClaim {
+  /** At most so many of an agent. */
+  most?: Readonly<Record<string, number>>
 }
 
 /** What a watch expects. At least one list is not empty. */
@@ -289,6 +315,13 @@ export interface CandidateSettlement {
   attempt: number
   verdict: Verdict
   now: number
+}
+
+export interface CandidateRelease extends Omit<CandidateSettlement, 'verdict'> {
+  error?: string
+  retryAt: number
+  /** It waits for the categories of its message: it is due at once if that has some meanwhile. */
+  unannotated?: true
 }
 
 /** A signal that is to be sent to the thread of a watch. */

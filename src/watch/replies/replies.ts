@@ -6,6 +6,7 @@ import type { InboundRecord, WatchStore } from '../../store/contract/watches.ts'
 import { storedAnswer } from '../../thread/cluster/run-follower.ts'
 import type { ThreadRuntime } from '../../thread/runtime/runtime.ts'
 import { unlessMissing } from '../../thread/send/queue.ts'
+import { Slots } from '../slots.ts'
 import { replyWait, type NoReply } from './machine.ts'
 import { messageSignal, replyText } from './message-signal.ts'
 
@@ -62,7 +63,7 @@ export class Replies {
   readonly #followed = new Map<string, Promise<void>>()
   /** Threads with an unfinished run and without a host here. This process may take them over. */
   readonly #awaited = new Set<string>()
-  #inFlight = 0
+  readonly #slots = new Slots(maxInFlight)
 
   constructor(runtime: ThreadRuntime, options: RepliesOptions) {
     this.#runtime = runtime
@@ -75,18 +76,16 @@ export class Replies {
 
   /** The channels whose replies this process can work on now. */
   get dueChannels(): string[] {
-    return this.#inFlight < maxInFlight ? [...this.#channels.keys()] : []
+    return this.#slots.open([...this.#channels.keys()])
   }
 
   /** Claims due replies and begins to work on them. Returns how many. */
   async dispatch(store: WatchStore, { now, until, limit }: { now: number; until: number; limit: number }): Promise<number> {
     const channelIds = this.dueChannels
     if (channelIds.length === 0 || this.#isClosing) return 0
-    const claimed = await store.claimReplies({ channelIds, now, until, limit: Math.min(limit, maxInFlight - this.#inFlight) })
-    for (const one of claimed) {
-      this.#inFlight += 1
-      this.#options.start(() => this.#work(store, one, until).finally(() => (this.#inFlight -= 1)))
-    }
+    const most = this.#slots.most([...this.#channels.keys()])
+    const claimed = await store.claimReplies({ channelIds, now, until, limit: Math.min(limit, this.#slots.free), most })
+    for (const one of claimed) this.#options.start(() => this.#slots.run(one.reply.channelId, () => this.#work(store, one, until)))
     return claimed.length
   }
 

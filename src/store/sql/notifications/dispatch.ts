@@ -20,10 +20,10 @@ export function claimDue(statements: Statements, { limit, agentIds, ...claim }: 
   return due
 }
 
-/** The agents that have something due, the longest overdue first. */
-export function longestWaiting(agentIds: readonly string[], now: number, nextDueOf: (agentId: string) => number | undefined): string[] {
-  return agentIds.map((agentId) => ({ agentId, at: nextDueOf(agentId) ?? Infinity }))
-    .filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at).map(({ agentId }) => agentId)
+/** The agents or channels that have something due, the longest overdue first. */
+export function longestWaiting(ids: readonly string[], now: number, nextDueOf: (id: string) => number | undefined): string[] {
+  return ids.map((id) => ({ id, at: nextDueOf(id) ?? Infinity }))
+    .filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at).map(({ id }) => id)
 }
 
 type Claim = Omit<DueClaim, 'agentIds' | 'limit'>

@@ -1,21 +1,27 @@
 import { reservedIdPrefixes } from '../../../signals/normalize.ts'
-import { judged, lostClaim, maxJudgeFailures, type Verdict, type WatchEnd } from '../../../watch/machine.ts'
-import type { CandidateSettlement, CandidateState, ClaimedCandidate } from '../../contract/watches.ts'
-import type { DueClaim } from '../../contract/notifications.ts'
-import { longestWaiting } from '../notifications/dispatch.ts'
+import { annotationGraceMs, judged, lostClaim, maxJudgeFailures, type Verdict, type WatchEnd } from '../../../watch/machine.ts'
+import type { CandidateClaim, CandidateRelease, CandidateSettlement, CandidateState, ClaimedCandidate } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 import { addDelivery, type NewDelivery } from './deliveries.ts'
 import { inboundBySeq } from './inbounds.ts'
 import { unindexWatch } from './matching.ts'
+import { claimInShares } from './shares.ts'
 import { criteriaOf, inboundOf, lastSeq, watchColumns, watchOf, type WatchRow } from './rows.ts'
 
-/** How long after its expiry a watch stays open for messages that have no categories yet. */
-const annotationGraceMs = 600_000
+/** How long after its expiry a watch waits for its agent to judge what arrived in time. */
+const unjudgedGraceMs = 600_000
 
 const candidateSql = {
   byOrd: `SELECT ${watchColumns} FROM heed_watches WHERE ord = ?`,
   byId: `SELECT ${watchColumns} FROM heed_watches WHERE id = ?`,
   due: `SELECT ${watchColumns} FROM heed_watches WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
+  // Watches that have expired; those with open candidates only where nobody has claimed one since `?2`.
+  over: `
+    SELECT ${watchColumns} FROM heed_watches AS w WHERE state = 'open' AND expires_at < ?1 AND due_at <= ?1 AND (
+      expires_at < ?2 AND due_at < ?2 OR NOT EXISTS (
+        SELECT 1 FROM heed_watch_candidates AS c WHERE c.watch = w.ord AND c.state IN ('pending', 'claimed')))
+    ORDER BY expires_at LIMIT ?3`,
+  anyOver: `SELECT 1 AS found FROM heed_watches WHERE state = 'open' AND expires_at < ?1 AND due_at <= ?1 LIMIT 1`,
   nextDue: 'SELECT min(due_at) AS at FROM heed_watches WHERE agent_id = ? AND due_at IS NOT NULL',
   setDue: 'UPDATE heed_watches SET due_at = ? WHERE ord = ?',
   // A claim that ended without a settlement is claimed again, before later candidates.
@@ -71,18 +77,27 @@ export function nextWatchDue(statements: Statements, agentId: string): number | 
   return statements.one<{ at: number | null }>(candidateSql.nextDue, agentId)?.at ?? undefined
 }
 
-/** Each agent first gets an equal share of the limit; the rest goes to agents with more due watches. */
-export function claimCandidates(statements: Statements, { now, until, limit, agentIds }: DueClaim): ClaimedCandidate[] {
-  const waiting = longestWaiting(agentIds, now, (agentId) => nextWatchDue(statements, agentId))
-  const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
-  const claimed: ClaimedCandidate[] = []
-  for (const most of [share, limit]) {
-    for (const agentId of waiting) {
-      const watches = statements.all<WatchRow>(candidateSql.due, agentId, now, Math.min(most, limit - claimed.length))
-      for (const watch of watches) claimed.push(...claimNext(statements, watch, now, until))
-    }
+export function claimCandidates(statements: Statements, { now, until, limit, agentIds, most }: CandidateClaim): ClaimedCandidate[] {
+  return claimInShares(agentIds, { now, limit, most }, (agentId) => nextWatchDue(statements, agentId), (agentId, free) =>
+    statements.all<WatchRow>(candidateSql.due, agentId, now, free).flatMap((watch) => claimNext(statements, watch, now, until)))
+}
+
+/** Whether an open watch has expired. */
+export function hasExpired(statements: Statements, now: number): boolean {
+  return statements.one(candidateSql.anyOver, now) !== undefined
+}
+
+/**
+ * Ends watches whose time is over, whichever their agents are: also of agents that no process has. One with messages to be judged ends when
+ * its agent has left them for so long.
+ */
+export function expireWatches(statements: Statements, { now, until, limit }: { now: number; until: number; limit: number }): number {
+  const over = statements.all<WatchRow>(candidateSql.over, now, now - unjudgedGraceMs, limit)
+  for (const watch of over) {
+    if (statements.one(candidateSql.next, watch.ord)) endWatch(statements, watch, { reason: 'expired', now })
+    else expire(statements, watch, now, until)
   }
-  return claimed
+  return over.length
 }
 
 /** Claims the next candidate of a due watch, or ends the watch where it has expired. */
@@ -161,14 +176,13 @@ export function settleCandidate(
 }
 
 /** The candidate is judged again at `retryAt`, or has failed with its last attempt. */
-export function releaseCandidate(
-  statements: Statements,
-  release: { watchId: string; seq: number; attempt: number; error?: string; retryAt: number; now: number },
-): boolean {
+export function releaseCandidate(statements: Statements, release: CandidateRelease): boolean {
   const claimed = findClaimed(statements, release)
   if (!claimed) return false
   const { watch, candidate } = claimed
-  const { seq, error, retryAt, now } = release
+  const { seq, error, now } = release
+  const isAnnotated = release.unannotated === true && (inboundBySeq(statements, seq)?.dueAt ?? null) === null
+  const retryAt = isAnnotated ? now : release.retryAt
   const failures = candidate.failures + (error === undefined ? 0 : 1)
   if (error !== undefined && failures >= maxJudgeFailures) {
     failCandidate(statements, watch, seq, { now, detail: error })

@@ -1,9 +1,14 @@
+import { isOwnCategory, uniteCategories } from '../../../watch/annotation.ts'
 import { lostClaim, maxAnnotationLosses } from '../../../watch/machine.ts'
-import type { AddedInbound, InboundClaim, InboundRecord, NewInbound } from '../../contract/watches.ts'
+import type { AddedInbound, InboundAnnotation, InboundClaim, InboundRecord, NewInbound } from '../../contract/watches.ts'
 import type { Statements } from '../statements.ts'
-import { findWatches } from './matching.ts'
-import { addReply, isEcho, wakeReplyOf } from './replies.ts'
+import { findWatches, isAwaited } from './matching.ts'
+import { addReply, holdBehindSends, isEcho, wakeReplyOf } from './replies.ts'
 import { inboundColumns, inboundOf, type InboundRow } from './rows.ts'
+import { claimInShares } from './shares.ts'
+
+/** When the annotation of a message is due that is held until a reply is sent. */
+const never = Number.MAX_SAFE_INTEGER
 
 const inboundSql = {
   bySeq: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq = ?`,
@@ -16,9 +21,14 @@ const inboundSql = {
   // A claim counts as lost until it is reported.
   take: 'UPDATE heed_inbounds SET due_at = ?, attempts = attempts + 1, lost = lost + 1 WHERE seq = ?',
   fail: 'UPDATE heed_inbounds SET due_at = NULL, error = ? WHERE seq = ?',
-  annotate: 'UPDATE heed_inbounds SET categories = ?, due_at = NULL, error = NULL WHERE seq = ?',
+  annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0 WHERE seq = ?',
   defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, lost = max(0, lost - 1) WHERE seq = ? AND due_at IS NOT NULL',
-  nextDue: 'SELECT min(due_at) AS at FROM heed_inbounds WHERE channel_id = ? AND due_at IS NOT NULL',
+  wakeCandidates: `
+    UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
+      SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND state = 'pending')
+    AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
+  hold: `UPDATE heed_inbounds SET due_at = ${never} WHERE seq = ?`,
+  nextDue: `SELECT min(due_at) AS at FROM heed_inbounds WHERE channel_id = ? AND due_at < ${never}`,
 }
 
 export function inboundBySeq(statements: Statements, seq: number): InboundRow | undefined {
@@ -30,47 +40,63 @@ export function addInbound(statements: Statements, inbound: NewInbound): AddedIn
   const { id, resourceId, channelId, kind, providerId, sender, contactId, contactSince, conversation, content, reply, now } = inbound
   const known = statements.one<InboundRow>(inboundSql.byProvider, channelId, providerId)
   if (known) return { inbound: inboundOf(known), repeated: true }
-  if (reply && isEcho(statements, channelId, providerId)) return undefined
+  if (reply && isEcho(statements, inbound)) return undefined
   const seq = statements.insert(
     inboundSql.add, id, resourceId, channelId, kind, providerId, JSON.stringify(sender), contactId ?? null, contactSince ?? 0,
     conversation ?? null,
     JSON.stringify(content), now,
   )
   const row = inboundBySeq(statements, seq) as InboundRow
-  findWatches(statements, row, undefined, now)
+  if (reply && holdBehindSends(statements, row)) statements.run(inboundSql.hold, seq)
+  else findWatches(statements, row, undefined, now)
   if (reply) addReply(statements, row, reply, now)
   return { inbound: inboundOf(row), repeated: false }
 }
 
-export function claimInbounds(statements: Statements, { channelIds, now, until, limit }: InboundClaim): InboundRecord[] {
-  const taken: InboundRow[] = []
-  for (const channelId of channelIds) {
-    const rows = statements.all<InboundRow>(inboundSql.due, channelId, now, limit - taken.length)
-    for (const row of rows) taken.push(claimInbound(statements, row, now, until))
-  }
-  return taken.map(inboundOf)
+export function claimInbounds(statements: Statements, { channelIds, now, until, limit, most }: InboundClaim): InboundRecord[] {
+  return claimInShares(channelIds, { now, limit, most }, (channelId) => nextDueOf(statements, channelId), (channelId, free) =>
+    statements.all<InboundRow>(inboundSql.due, channelId, now, free).flatMap((row) => claimInbound(statements, row, now, until) ?? []),
+  ).map(inboundOf)
 }
 
-function claimInbound(statements: Statements, row: InboundRow, now: number, until: number): InboundRow {
+/** Undefined for a message that was to be annotated again and stays as it is. */
+function claimInbound(statements: Statements, row: InboundRow, now: number, until: number): InboundRow | undefined {
   if (row.lost >= maxAnnotationLosses) {
     statements.run(inboundSql.fail, lostClaim, row.seq)
-    wakeReplyOf(statements, row.seq, now)
-    return { ...row, dueAt: null, error: lostClaim }
+    wakeWaiting(statements, row.seq, now)
+    return row.categories === null ? { ...row, dueAt: null, error: lostClaim } : undefined
   }
   statements.run(inboundSql.take, until, row.seq)
   return { ...row, attempts: row.attempts + 1 }
 }
 
-export function annotateInbound(
-  statements: Statements, { seq, categories, now }: { seq: number; categories: readonly string[]; now: number },
-): boolean {
+export function annotateInbound(statements: Statements, { seq, categories, offered = [], now }: InboundAnnotation): boolean {
   const row = inboundBySeq(statements, seq)
   if (!row || row.dueAt === null) return false
-  const annotated = { ...row, categories: JSON.stringify(categories), dueAt: null }
-  statements.run(inboundSql.annotate, annotated.categories, seq)
-  findWatches(statements, annotated, categories, now)
-  wakeReplyOf(statements, seq, now)
+  const known = listOf(row.categories)
+  const all = uniteCategories(known, categories)
+  const own = offered === 'all' ? offered : [...new Set([...knownOffer(row), ...[...offered, ...categories].filter(isOwnCategory)])]
+  const dueAt = own !== 'all' && isAwaited(statements, row, own) ? now : null
+  const annotated = { ...row, categories: JSON.stringify(all), dueAt }
+  statements.run(inboundSql.annotate, annotated.categories, own.length === 0 ? null : JSON.stringify(own), dueAt, seq)
+  findWatches(statements, annotated, all.filter((category) => !known.includes(category)), now)
+  wakeWaiting(statements, seq, now)
   return true
+}
+
+/** What waits for the annotation of a message: its reply, and its candidates, since policies may ask for categories. */
+function wakeWaiting(statements: Statements, seq: number, now: number): void {
+  statements.run(inboundSql.wakeCandidates, seq, now)
+  wakeReplyOf(statements, seq, now)
+}
+
+function knownOffer({ offered }: InboundRow): string[] {
+  const known: unknown = offered === null ? [] : JSON.parse(offered)
+  return Array.isArray(known) ? known : []
+}
+
+function listOf(json: string | null): string[] {
+  return json === null ? [] : (JSON.parse(json) as string[])
 }
 
 export function deferInbound(statements: Statements, { seq, error, retryAt }: { seq: number; error: string; retryAt: number }): void {
@@ -78,6 +104,10 @@ export function deferInbound(statements: Statements, { seq, error, retryAt }: { 
 }
 
 export function nextInboundDue(statements: Statements, channelIds: readonly string[]): number | undefined {
-  const times = channelIds.flatMap((channelId) => statements.one<{ at: number | null }>(inboundSql.nextDue, channelId)?.at ?? [])
+  const times = channelIds.flatMap((channelId) => nextDueOf(statements, channelId) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
+}
+
+function nextDueOf(statements: Statements, channelId: string): number | undefined {
+  return statements.one<{ at: number | null }>(inboundSql.nextDue, channelId)?.at ?? undefined
 }

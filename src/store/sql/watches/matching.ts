@@ -1,3 +1,5 @@
+import { HeedError } from '../../../base/errors.ts'
+import { isOwnCategory, MAX_EXPECTED } from '../../../watch/annotation.ts'
 import { isInTime, senderShare } from '../../../watch/machine.ts'
 import type { InboundSender, WatchCriteria } from '../../contract/watches.ts'
 import type { Statements } from '../statements.ts'
@@ -12,7 +14,8 @@ export const maxCombinations = 256
 function passesFilters(channels: string, contacts: string, registeredAt: string): string {
   return `(json_array_length(${channels}) = 0 OR kind IN (SELECT value FROM json_each(${channels}))
       OR kind || '/' || channel_id IN (SELECT value FROM json_each(${channels})))
-    AND (json_array_length(${contacts}) = 0 OR contact_id IN (SELECT value FROM json_each(${contacts})) AND contact_since <= ${registeredAt})`
+    AND (json_array_length(${contacts}) = 0
+      OR contact_id IN (SELECT value FROM json_each(${contacts})) AND contact_since <= ${registeredAt})`
 }
 
 const matchingSql = {
@@ -23,6 +26,9 @@ const matchingSql = {
     ON CONFLICT (resource_id, category) DO UPDATE SET watches = watches + 1`,
   removeCategory: 'UPDATE heed_watch_categories SET watches = watches - 1 WHERE resource_id = ? AND category = ?',
   dropCategory: 'DELETE FROM heed_watch_categories WHERE resource_id = ? AND category = ? AND watches <= 0',
+  categories: 'SELECT category FROM heed_watch_categories WHERE resource_id = ? AND watches > 0 ORDER BY category',
+  category: 'SELECT 1 AS found FROM heed_watch_categories WHERE resource_id = ? AND category = ? AND watches > 0',
+  countCategories: 'SELECT count(*) AS count FROM heed_watch_categories WHERE resource_id = ?',
   fitting: `
     SELECT ${watchColumns} FROM heed_watches WHERE ord IN (SELECT watch FROM heed_watch_keys WHERE resource_id = ?1 AND key = ?2)
     AND state = 'open' ORDER BY ord`,
@@ -57,6 +63,17 @@ const matchingSql = {
         SELECT 1 FROM heed_watch_candidates AS c JOIN heed_watches AS w ON w.ord = c.watch
         WHERE c.seq = i.seq AND c.state = 'matched' AND w.thread_id = ?8 AND w.mode = 'once'))
     WHERE nth <= ?9 ORDER BY seq LIMIT ?10`,
+  // The newest that are annotated, are no candidates, and whose annotator could not choose one of these categories.
+  annotateAgain: `
+    UPDATE heed_inbounds SET due_at = ?10, lost = 0 WHERE seq IN (
+      SELECT seq FROM heed_inbounds AS i
+      WHERE resource_id = ?1 AND received_at BETWEEN ?2 AND ?3 AND ${passesFilters('?4', '?5', '?6')}
+      AND categories IS NOT NULL AND due_at IS NULL
+      AND EXISTS (
+        SELECT 1 FROM json_each(?7) AS own WHERE own.value NOT IN (SELECT value FROM json_each(coalesce(i.offered, '[]'))))
+      AND coalesce(i.offered, '') <> '"all"'
+      AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates AS c WHERE c.watch = ?8 AND c.seq = i.seq)
+      ORDER BY seq DESC LIMIT ?9)`,
 }
 
 /** The keys of a watch: each combination of what it expects. */
@@ -79,8 +96,24 @@ export function combinations({ categories, channels, contacts }: WatchCriteria):
 export function indexWatch(
   statements: Statements, { ord, resourceId }: Pick<WatchRow, 'ord' | 'resourceId'>, criteria: WatchCriteria,
 ): void {
+  refuseTooMany(statements, resourceId, criteria.categories)
   for (const key of keysOf(criteria)) statements.run(matchingSql.addKey, resourceId, key, ord)
   for (const category of criteria.categories) statements.run(matchingSql.addCategory, resourceId, category)
+}
+
+/** An annotator is asked about every category that is expected. */
+function refuseTooMany(statements: Statements, resourceId: string, categories: readonly string[]): void {
+  const added = categories.filter((category) => !statements.one(matchingSql.category, resourceId, category))
+  if (!added.some(isOwnCategory)) return
+  const count = statements.one<{ count: number }>(matchingSql.countCategories, resourceId)?.count ?? 0
+  if (count + added.length <= MAX_EXPECTED) return
+  const why = `Open watches of resource '${resourceId}' may expect at most ${MAX_EXPECTED} categories together.`
+  throw new HeedError('too_many_categories', `${why} Use those that exist, or cancel watches.`, { details: { limit: MAX_EXPECTED } })
+}
+
+/** The categories that open watches of a resource expect. */
+export function expectedCategories(statements: Statements, resourceId: string): string[] {
+  return statements.all<{ category: string }>(matchingSql.categories, resourceId).map(({ category }) => category)
 }
 
 export function unindexWatch(statements: Statements, watch: WatchRow): void {
@@ -96,10 +129,15 @@ export function unindexWatch(statements: Statements, watch: WatchRow): void {
  * others when it is annotated: `categories`.
  */
 export function findWatches(statements: Statements, inbound: InboundRow, categories: readonly string[] | undefined, now: number): void {
+  for (const watch of watchesOf(statements, inbound, categories ?? [any])) addCandidate(statements, watch, inbound, now)
+}
+
+/** The open watches that consider the message and expect one of these categories, the oldest first. */
+function watchesOf(statements: Statements, inbound: InboundRow, categories: readonly string[]): WatchRow[] {
   const channels = [any, inbound.kind, `${inbound.kind}/${inbound.channelId}`]
   const contacts = inbound.contactId === null ? [any] : [any, inbound.contactId]
   const fitting = new Map<number, WatchRow>()
-  for (const category of categories ?? [any]) {
+  for (const category of categories) {
     for (const channel of channels) {
       for (const contact of contacts) {
         const found = statements.all<WatchRow>(matchingSql.fitting, inbound.resourceId, keyOf(category, channel, contact))
@@ -107,10 +145,9 @@ export function findWatches(statements: Statements, inbound: InboundRow, categor
       }
     }
   }
-  for (const watch of [...fitting.values()].toSorted((one, other) => one.ord - other.ord)) {
-    const isContact = criteriaOf(watch).contacts.length === 0 || inbound.contactSince <= watch.createdAt
-    if (isContact && considers(watch, inbound)) addCandidate(statements, watch, inbound, now)
-  }
+  const isContact = (watch: WatchRow) => criteriaOf(watch).contacts.length === 0 || inbound.contactSince <= watch.createdAt
+  const found = [...fitting.values()].filter((watch) => isContact(watch) && considers(watch, inbound))
+  return found.toSorted((one, other) => one.ord - other.ord)
 }
 
 /**
@@ -129,12 +166,24 @@ function considers(watch: WatchRow, { seq, receivedAt }: InboundRow): boolean {
 export function lookBack(statements: Statements, watch: WatchRow, now: number): void {
   const { categories, channels, contacts } = criteriaOf(watch)
   const found = statements.all<InboundRow & { total: number }>(
-    matchingSql.earlier, watch.resourceId, watch.since, watch.expiresAt, JSON.stringify(channels), JSON.stringify(contacts), watch.createdAt,
-    JSON.stringify(categories), watch.threadId, shareOf(watch), watch.maxEvaluations,
+    matchingSql.earlier, watch.resourceId, watch.since, watch.expiresAt, JSON.stringify(channels), JSON.stringify(contacts),
+    watch.createdAt, JSON.stringify(categories), watch.threadId, shareOf(watch), watch.maxEvaluations,
   )
   for (const inbound of found) addCandidate(statements, watch, inbound, now)
   const left = (found[0]?.total ?? 0) - found.length
   if (left > 0) statements.run(matchingSql.skip, left, watch.ord)
+  const own = categories.filter(isOwnCategory)
+  if (own.length === 0) return
+  statements.run(
+    matchingSql.annotateAgain, watch.resourceId, watch.since, watch.expiresAt, JSON.stringify(channels), JSON.stringify(contacts),
+    watch.createdAt, JSON.stringify(own), watch.ord, watch.maxEvaluations, now,
+  )
+}
+
+/** Whether an open watch considers the message and expects categories that its annotator was not offered. */
+export function isAwaited(statements: Statements, inbound: InboundRow, offered: readonly string[]): boolean {
+  const missing = expectedCategories(statements, inbound.resourceId).filter((label) => isOwnCategory(label) && !offered.includes(label))
+  return missing.length > 0 && watchesOf(statements, inbound, missing).length > 0
 }
 
 function shareOf(watch: WatchRow): number {

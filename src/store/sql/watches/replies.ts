@@ -2,9 +2,14 @@ import { isOpenReply, nextReplyState, type NoReply, type ReplyState } from '../.
 import type {
   ClaimedReply, NewReply, ReplyError, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement, ReplyStep,
 } from '../../contract/replies.ts'
-import type { InboundClaim } from '../../contract/watches.ts'
+import type { InboundClaim, NewInbound } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
+import { findWatches } from './matching.ts'
 import { inboundOf, inboundColumns, type InboundRow } from './rows.ts'
+import { claimInShares } from './shares.ts'
+
+/** How long a message may be the echo of a reply whose id at the provider is not known. */
+const echoMs = 60_000
 
 interface ReplyRow {
   seq: number
@@ -22,6 +27,8 @@ interface ReplyRow {
   providerId: string | null
   attempts: number
   claims: number
+  /** 1 while a process is sending it. */
+  sending: number
   error: string | null
   createdAt: number
   dueAt: number | null
@@ -30,7 +37,7 @@ interface ReplyRow {
 
 const replyColumns = `
   seq, id, inbound_id AS inboundId, resource_id AS resourceId, channel_id AS channelId, agent_id AS agentId, thread_id AS threadId, state,
-  reason, policies, text, truncated, provider_id AS providerId, attempts, claims, error, created_at AS createdAt, due_at AS dueAt,
+  reason, policies, text, truncated, provider_id AS providerId, attempts, claims, sending, error, created_at AS createdAt, due_at AS dueAt,
   settled_at AS settledAt`
 
 const replySql = {
@@ -40,9 +47,26 @@ const replySql = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ?',
   echo: 'SELECT 1 AS found FROM heed_replies WHERE channel_id = ? AND provider_id = ? LIMIT 1',
+  echoByText: `
+    SELECT 1 AS found FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    WHERE r.channel_id = ?1 AND r.text = ?2 AND r.echo_until >= ?3 AND (i.conversation IS NULL OR ?4 IS NULL OR i.conversation = ?4)
+    LIMIT 1`,
+  hold: `
+    INSERT INTO heed_inbound_holds (seq, reply) SELECT ?3, r.seq FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    WHERE r.channel_id = ?1 AND r.sending = 1 AND (i.conversation IS NULL OR ?2 IS NULL OR i.conversation = ?2)`,
+  held: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq IN (SELECT seq FROM heed_inbound_holds WHERE reply = ?) ORDER BY seq`,
+  isHeld: 'SELECT 1 AS found FROM heed_inbound_holds WHERE seq = ? LIMIT 1',
+  releaseHolds: 'DELETE FROM heed_inbound_holds WHERE reply = ?',
+  removeHolds: 'DELETE FROM heed_inbound_holds WHERE seq = ?',
+  removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
+  annotate: 'UPDATE heed_inbounds SET due_at = received_at WHERE seq = ?',
+  settled: 'UPDATE heed_replies SET sending = 0, echo_until = coalesce(?, echo_until) WHERE seq = ?',
+  sendingOf: `SELECT ${replyColumns} FROM heed_replies WHERE thread_id = ?1 AND sending = 1 AND (?2 IS NULL OR resource_id = ?2)`,
   due: `SELECT ${replyColumns} FROM heed_replies WHERE channel_id = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
   inbound: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq = ?`,
-  take: 'UPDATE heed_replies SET due_at = ?, attempts = attempts + 1, claims = claims + 1 WHERE seq = ?',
+  take: `
+    UPDATE heed_replies SET due_at = ?, sending = ?, echo_until = coalesce(?, echo_until),
+      attempts = attempts + 1, claims = claims + 1 WHERE seq = ?`,
   nextDue: 'SELECT min(due_at) AS at FROM heed_replies WHERE channel_id = ? AND due_at IS NOT NULL',
   // The annotation of a message is over when it has no due time.
   head: `
@@ -68,9 +92,52 @@ const replySql = {
     WHERE thread_id = ?1 AND resource_id <> ?2 AND state IN ('received', 'asked')`,
 }
 
-/** Whether the channel sent this message itself. */
-export function isEcho(statements: Statements, channelId: string, providerId: string): boolean {
+/** Whether the channel sent this message itself: by the provider's id of a reply, or by the text of one whose id is not known. */
+export function isEcho(statements: Statements, { channelId, providerId, conversation, content, now }: NewInbound): boolean {
   return statements.one(replySql.echo, channelId, providerId) !== undefined
+    || statements.one(replySql.echoByText, channelId, content.text, now, conversation ?? null) !== undefined
+}
+
+/**
+ * Holds a message that arrived while replies of its conversation are being sent: whether it is the echo of one is known when the provider
+ * has answered. Returns whether it is held.
+ */
+export function holdBehindSends(statements: Statements, { seq, channelId, conversation }: InboundRow): boolean {
+  return statements.run(replySql.hold, channelId, conversation, seq) > 0
+}
+
+/** The reply is sent, or the attempt failed: messages that waited for it are worked on, except for its echo, which is removed. */
+function releaseHeld(statements: Statements, reply: ReplyRow, step: ReplyStep): void {
+  const held = statements.all<InboundRow>(replySql.held, reply.seq)
+  statements.run(replySql.releaseHolds, reply.seq)
+  for (const inbound of held) {
+    if (isEchoOf(statements, inbound, reply, step)) removeInbound(statements, inbound)
+    else if (!statements.one(replySql.isHeld, inbound.seq)) {
+      statements.run(replySql.annotate, inbound.seq)
+      findWatches(statements, inbound, undefined, inbound.receivedAt)
+    }
+  }
+}
+
+/** A message with the text of the reply that arrived while it was sent is its echo, whichever id the provider gave it. */
+function isEchoOf(statements: Statements, inbound: InboundRow, reply: ReplyRow, step: ReplyStep): boolean {
+  if (step.type === 'send' && step.providerId === inbound.providerId) return true
+  const { text } = JSON.parse(inbound.content) as { text: string }
+  const isUnsent = step.type !== 'send' && !isMaybeSent(step)
+  if (isUnsent || text !== reply.text) return false
+  const conversation = statements.one<InboundRow>(replySql.inbound, reply.seq)?.conversation ?? null
+  return conversation === null || inbound.conversation === null || conversation === inbound.conversation
+}
+
+/** Whether the provider may have the reply, though the attempt has failed. */
+function isMaybeSent(step: ReplyStep): boolean {
+  return (step.type === 'defer' || step.type === 'give_up') && step.error?.maybeSent !== false
+}
+
+function removeInbound(statements: Statements, { seq, receivedAt }: InboundRow): void {
+  const place = statements.one<Pick<ReplyRow, 'threadId' | 'channelId'>>(replySql.placeOf, seq)
+  for (const sql of [replySql.removeHolds, replySql.remove, replySql.removeInbound]) statements.run(sql, seq)
+  if (place) wakeNext(statements, place, receivedAt)
 }
 
 /** Inserts the reply of a message that was just stored. It is due when the message is annotated and those before it are asked. */
@@ -97,26 +164,35 @@ function wakeNext(statements: Statements, { threadId, channelId }: Pick<ReplyRow
   if (head?.annotationDueAt === null) statements.run(replySql.makeDue, now, head.seq)
 }
 
-export function claimReplies(statements: Statements, { channelIds, now, until, limit }: InboundClaim): ClaimedReply[] {
-  const claimed: ClaimedReply[] = []
-  for (const channelId of channelIds) {
-    for (const row of statements.all<ReplyRow>(replySql.due, channelId, now, limit - claimed.length)) {
-      const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
-      statements.run(replySql.take, inbound ? until : null, row.seq)
-      if (!inbound) continue
-      const [attempts, claim] = [row.attempts + 1, row.claims + 1]
-      claimed.push({ reply: replyOf({ ...row, attempts, dueAt: until }), inbound: inboundOf(inbound), claim })
-    }
-  }
-  return claimed
+export function claimReplies(statements: Statements, { channelIds, now, until, limit, most }: InboundClaim): ClaimedReply[] {
+  return claimInShares(channelIds, { now, limit, most }, (channelId) => nextDueOf(statements, channelId), (channelId, free) =>
+    statements.all<ReplyRow>(replySql.due, channelId, now, free).flatMap((row) => claimReply(statements, row, now, until) ?? []))
+}
+
+function claimReply(statements: Statements, row: ReplyRow, now: number, until: number): ClaimedReply | undefined {
+  const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
+  // A reply that was being sent: its process ended, and nobody knows the provider's id of it.
+  const echoUntil = row.sending === 1 ? now + echoMs : null
+  statements.run(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.seq)
+  if (!inbound) return undefined
+  const [attempts, claim] = [row.attempts + 1, row.claims + 1]
+  return { reply: replyOf({ ...row, attempts, dueAt: until }), inbound: inboundOf(inbound), claim }
 }
 
 export function settleReply(statements: Statements, { id, claim, step, now }: ReplySettlement): boolean {
   const row = statements.one<ReplyRow>(replySql.byId, id)
   if (!row || row.claims !== claim || !isPossible(row.state, step)) return false
   settle(statements, row.seq, step, now)
+  if (row.sending === 1) endSend(statements, row, step, now)
   if (row.state === 'received' && step.type !== 'defer') wakeNext(statements, row, now)
   return true
+}
+
+/** Where the provider's id of what was sent is not known, a message with its text is its echo for some time. */
+function endSend(statements: Statements, row: ReplyRow, step: ReplyStep, now: number): void {
+  const isUnknown = step.type === 'send' ? step.providerId === undefined : isMaybeSent(step)
+  statements.run(replySql.settled, isUnknown ? now + echoMs : null, row.seq)
+  releaseHeld(statements, row, step)
 }
 
 function isPossible(state: ReplyState, { type }: ReplyStep): boolean {
@@ -145,8 +221,12 @@ export function wakeReplies(statements: Statements, { threadId, now }: { threadI
 }
 
 export function nextReplyDue(statements: Statements, channelIds: readonly string[]): number | undefined {
-  const times = channelIds.flatMap((channelId) => statements.one<{ at: number | null }>(replySql.nextDue, channelId)?.at ?? [])
+  const times = channelIds.flatMap((channelId) => nextDueOf(statements, channelId) ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
+}
+
+function nextDueOf(statements: Statements, channelId: string): number | undefined {
+  return statements.one<{ at: number | null }>(replySql.nextDue, channelId)?.at ?? undefined
 }
 
 export function getReply(statements: Statements, scope: ReplyScope): ReplyRecord | null {
@@ -178,6 +258,9 @@ export function removeReply(statements: Statements, seq: number): void {
 
 /** Removes the replies of a deleted thread, also those that are to be sent. */
 export function forgetReplies(statements: Statements, threadId: string, resourceId?: string): void {
+  for (const row of statements.all<ReplyRow>(replySql.sendingOf, threadId, resourceId ?? null)) {
+    releaseHeld(statements, row, { type: 'give_up', error: { code: 'thread_deleted' } })
+  }
   statements.run(replySql.forget, threadId, resourceId ?? null)
 }
 

@@ -3,17 +3,17 @@ import type { WatchEnd } from '../../../watch/machine.ts'
 import type { DueClaim } from '../../contract/notifications.ts'
 import type { ClaimedReply, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement } from '../../contract/replies.ts'
 import type {
-  AddedInbound, CandidateRecord, CandidateSettlement, ClaimedCandidate, ConsideredInbound, InboundClaim, InboundRecord, NewInbound,
-  NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
+  AddedInbound, CandidateClaim, CandidateRecord, CandidateRelease, CandidateSettlement, ClaimedCandidate, ConsideredInbound,
+  InboundAnnotation, InboundClaim, InboundRecord, NewInbound, NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
 import { SqlDomain } from '../domain.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 import {
-  claimCandidates, endWatch, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
+  claimCandidates, endWatch, expireWatches, hasExpired, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
 } from './candidates.ts'
 import { claimDeliveries, confirmDelivery, deferDelivery, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
 import { addInbound, annotateInbound, claimInbounds, deferInbound, nextInboundDue } from './inbounds.ts'
-import { combinations, indexWatch, lookBack, maxCombinations } from './matching.ts'
+import { combinations, expectedCategories, indexWatch, lookBack, maxCombinations } from './matching.ts'
 import {
   claimReplies, forgetReplies, getReply, listReplies, nextReplyDue, removeReply, retryReply, settleReply, transferReplies, wakeReplies,
 } from './replies.ts'
@@ -54,7 +54,6 @@ const watchSql = {
     AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND r.settled_at IS NULL)
     ORDER BY received_at LIMIT ?`,
   removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
-  categories: 'SELECT category FROM heed_watch_categories WHERE resource_id = ? AND watches > 0 ORDER BY category LIMIT 256',
   ofThread: `SELECT ${watchColumns} FROM heed_watches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   removeCandidates: 'DELETE FROM heed_watch_candidates WHERE watch = ?',
   remove: 'DELETE FROM heed_watches WHERE ord = ?',
@@ -71,7 +70,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
     return this.write((statements) => claimInbounds(statements, claim))
   }
 
-  annotateInbound(annotation: { seq: number; categories: readonly string[]; now: number }): Promise<boolean> {
+  annotateInbound(annotation: InboundAnnotation): Promise<boolean> {
     return this.write((statements) => annotateInbound(statements, annotation))
   }
 
@@ -80,9 +79,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 
   expectedCategories(resourceId: string): Promise<string[]> {
-    return this.read((statements) =>
-      statements.all<{ category: string }>(watchSql.categories, resourceId).map(({ category }) => category),
-    )
+    return this.read((statements) => expectedCategories(statements, resourceId))
   }
 
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }> {
@@ -125,8 +122,8 @@ export class SqlWatches extends SqlDomain implements WatchStore {
       const { ord, id, threadId, resourceId, since, registeredSeq, endedSeq, createdAt } = watch
       const first = statements.one<{ seq: number }>(watchSql.firstEarlier, resourceId, since, createdAt, registeredSeq)?.seq ?? 0
       const rows = statements.all<ConsideredRow>(
-        watchSql.considered, ord, id, threadId, resourceId, Math.max(query.after ?? 0, first - 1), endedSeq ?? Number.MAX_SAFE_INTEGER, registeredSeq, since,
-        query.limit + 1,
+        watchSql.considered, ord, id, threadId, resourceId, Math.max(query.after ?? 0, first - 1), endedSeq ?? Number.MAX_SAFE_INTEGER,
+        registeredSeq, since, query.limit + 1,
       )
       return { considered: rows.slice(0, query.limit).map((row) => consideredOf(watch, row)), more: rows.length > query.limit }
     })
@@ -141,15 +138,20 @@ export class SqlWatches extends SqlDomain implements WatchStore {
     })
   }
 
-  claimCandidates(claim: DueClaim): Promise<ClaimedCandidate[]> {
+  claimCandidates(claim: CandidateClaim): Promise<ClaimedCandidate[]> {
     return this.write((statements) => claimCandidates(statements, claim))
+  }
+
+  async expireWatches(expiry: { now: number; until: number; limit: number }): Promise<number> {
+    const isOver = await this.read((statements) => hasExpired(statements, expiry.now))
+    return isOver ? this.write((statements) => expireWatches(statements, expiry)) : 0
   }
 
   settleCandidate(settlement: CandidateSettlement): Promise<boolean> {
     return this.write((statements) => settleCandidate(statements, settlement))
   }
 
-  releaseCandidate(release: Omit<CandidateSettlement, 'verdict'> & { error?: string; retryAt: number }): Promise<boolean> {
+  releaseCandidate(release: CandidateRelease): Promise<boolean> {
     return this.write((statements) => releaseCandidate(statements, release))
   }
 
@@ -236,8 +238,8 @@ export class SqlWatches extends SqlDomain implements WatchStore {
 function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchRecord; added: boolean } {
   const { id, resourceId, threadId, agentId, criteria, mode, now } = watch
   const known = watchById(statements, id)
-  if (known && (known.threadId !== threadId || known.resourceId !== resourceId))
-    throw new HeedError('id_taken', `Watch '${id}' belongs to another thread. Choose another id.`, { details: { id } })
+  if (known && (known.threadId !== threadId || known.resourceId !== resourceId || known.agentId !== agentId))
+    throw new HeedError('id_taken', `Watch '${id}' belongs to another thread or agent. Choose another id.`, { details: { id } })
   if (known) return { watch: watchOf(known), added: false }
   if ((statements.one<{ count: number }>(watchSql.openCount, resourceId, watch.limit)?.count ?? 0) >= watch.limit) {
     throw new HeedError('too_many_watches', `Resource '${resourceId}' has ${watch.limit} open watches. Cancel some, or raise the limit.`, {

@@ -2,7 +2,7 @@ import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts
 import { HeedError } from '../base/errors.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ModelConfig } from '../run/model/model.ts'
-import { createTool, type Tool } from '../run/tools/tool.ts'
+import { createTool, nestingOf, type Tool } from '../run/tools/tool.ts'
 import type { WatchQuery, WatchRecord, WatchScope } from '../store/contract/watches.ts'
 import { watchInputSchema, type WatchInput } from '../watch/criteria.ts'
 import type { ExplainedWatch } from '../watch/explain.ts'
@@ -97,10 +97,12 @@ export function awaitSignalTool(agent: Runnable, site: Site): Tool {
     description,
     inputSchema: watchInputSchema,
     idempotent: true,
-    async execute(input, { threadId, resourceId, toolCallId, runId }) {
+    async execute(input, context) {
+      const { threadId, resourceId, toolCallId, runId } = context
       if (threadId === undefined || resourceId === undefined)
         throw new HeedError('invalid_argument', 'await_signal needs a thread: what it waits for is sent there.')
-      const id = `${runId}:${toolCallId}`
+      // Providers may give calls of two steps one id.
+      const id = [runId, nestingOf(context)?.step ?? 0, toolCallId].join(':')
       const watch = await site.watches.register(agent, input as WatchInput, { id, threadId, resourceId, runId })
       return { watch: watch.id, state: watch.state, expires_at: watch.expiresAt.toISOString() }
     },

@@ -79,6 +79,7 @@ export class Channel {
   connect(environment: ChannelEnvironment): void {
     if (this.#environment) throw new HeedError('invalid_argument', `The channel '${this.id}' belongs to a Heed already. Create another.`)
     this.#environment = environment
+    this.#options.contacts?.connect(() => environment.now())
     this.#options.adapter.connect?.((delivery) => this.#accept(delivery))
   }
 

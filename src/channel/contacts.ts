@@ -7,7 +7,10 @@ import type { InboundSender } from './message.ts'
 export interface ContactAddress {
   kind: string
   address: string
-  /** When the address became the contact's, in milliseconds since the epoch. Defaults to 0: it always was. */
+  /**
+   * When the address became the contact's, in milliseconds since the epoch. Defaults to 0, it always was, before the contacts belong to a
+   * channel of a Heed, and to the present after that.
+   */
   since?: number
 }
 
@@ -35,9 +38,16 @@ const maxAddresses = 100_000
 export class Contacts {
   readonly #names = new Map<string, string | undefined>()
   readonly #owners = new Map<string, ResolvedContact & { kind: string; address: string }>()
+  /** The clock of the Heed, once its messages are resolved. */
+  #now: (() => number) | undefined
 
   constructor(contacts: readonly Contact[] = []) {
     for (const contact of contacts) this.add(contact)
+  }
+
+  /** @internal From now on, an address that is added is the contact's from then on: it widens no watch that is open. */
+  connect(now: () => number): void {
+    this.#now ??= now
   }
 
   /** Adds a contact. A watch that is open expects it by its id, and counts addresses that were the contact's when it was registered. */
@@ -102,7 +112,7 @@ export class Contacts {
 
   #entry(contactId: string, given: ContactAddress): [string, ResolvedContact & { kind: string; address: string }] {
     checkNames('address', given, ['kind', 'address', 'since'])
-    const { kind, address, since = 0 } = given
+    const { kind, address, since = this.#now?.() ?? 0 } = given
     checkName('address.kind', kind)
     checkName('address.address', address)
     checkWhole('address.since', since)

@@ -56,6 +56,11 @@ export class Channels {
     return agent.id
   }
 
+  /** How many channels there are. */
+  get size(): number {
+    return this.#channels.size
+  }
+
   get(id: string): Channel | undefined {
     return this.#channels.get(id)
   }

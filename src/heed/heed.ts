@@ -100,6 +100,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       logger: this.logger,
       tracing: config.tracing,
       inbox,
+      hasChannels: () => this.channels.size > 0,
       onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
       ...(config.bus ? { bus: config.bus } : {}),

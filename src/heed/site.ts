@@ -23,6 +23,8 @@ export interface SiteOptions {
   inbox?: InboxSettings
   receivePolicy?: ReceivePolicy | undefined
   toolPolicy?: ToolPolicy | undefined
+  /** Whether the Heed has channels: their messages are in its own storage. */
+  hasChannels?: (() => boolean) | undefined
   /** Called when a storage is first used. */
   onOpen?: (() => void) | undefined
 }
@@ -66,6 +68,7 @@ export class Site implements RunEnvironment {
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
     this.watches = new Watches(this.threads, {
       store: async () => watchStoreOf(await this.storage()), settings, ephemeral, policy: options.receivePolicy,
+      hasChannelsElsewhere: options.hasChannels,
     })
     this.pruner = new Pruner(this.threads, () => this.storage())
     for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.pruner]) this.threads.addService(service)

@@ -190,7 +190,8 @@ function timeOf(text: unknown): number {
   return typeof text === 'string' && isoTime.test(text) ? Date.parse(text) : Number.NaN
 }
 
-function evaluationsOf({ max_evaluations: given }: Record<string, unknown>, mode: WatchMode): number {
+/** How many messages are judged. Throws for an invalid number. */
+export function evaluationsOf({ max_evaluations: given }: { max_evaluations?: unknown }, mode: WatchMode): number {
   if (given === undefined) return mode === 'once' ? ONCE_EVALUATIONS : MAX_EVALUATIONS
   if (!Number.isSafeInteger(given) || (given as number) < 1 || (given as number) > MAX_EVALUATIONS) {
     throw refused('max_evaluations', `a whole number from 1 to ${MAX_EVALUATIONS}`)

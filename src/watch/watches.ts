@@ -70,6 +70,8 @@ export interface WatchesOptions {
   settings: DispatchSettings
   ephemeral: boolean
   policy?: ReceivePolicy | undefined
+  /** Whether channels of this process store their messages in another storage. */
+  hasChannelsElsewhere?: (() => boolean) | undefined
 }
 
 export interface WatchTarget {
@@ -173,6 +175,7 @@ export class Watches implements BackgroundService {
     const now = runtime.clock.now()
     const { id = runtime.newId(), threadId, resourceId, runId } = target
     const { maxExpiryMs, maxLookBackMs, maxOpen = defaultWatchLimit } = agent.watching?.limits ?? {}
+    if (this.#channels.size === 0 && this.#options.hasChannelsElsewhere?.()) throw watchesNothing(agent.id)
     runtime.register(agent)
     await runtime.open()
     const turnStartedAt = runId === undefined ? undefined : (await runtime.store.findRun(runId))?.startedAt
@@ -448,6 +451,13 @@ export class Watches implements BackgroundService {
     await store?.open()
     return store
   }
+}
+
+function watchesNothing(agentId: string): HeedError {
+  const why = `Agent '${agentId}' has a storage of its own, and the channels of its Heed store their messages in the Heed's.`
+  return new HeedError('unsupported_option', `${why} A watch would see none: use the storage of the Heed for this agent.`, {
+    details: { option: 'storage', agent: agentId },
+  })
 }
 
 function shownVerdict({ action }: Verdict): 'matched' | 'rejected' | 'denied' {

@@ -1,9 +1,10 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { MessageRow } from '../../message/row.ts'
+import { taintOf } from '../../message/taint.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import type { ContextBlock } from '../../run/loop/run-contract.ts'
-import { createTool, type Tool } from '../../run/tools/tool.ts'
+import { createTool, nestingOf, type Tool } from '../../run/tools/tool.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import { escapeText } from '../../signals/tags.ts'
 import type {
@@ -31,21 +32,27 @@ export function workingMemoryBlock(
 ): ContextBlock | undefined {
   const blocks = rows.flatMap((row) => shownIn(row, scope) ?? [])
   const last = blocks.at(-1)
+  const taintedBy = present?.taintedBy ?? []
   const whole = blocks.some(({ mode }) => mode === 'snapshot')
   const value = present?.value ?? (last && '')
   if (value === undefined || (!last && isEmpty(value))) return undefined
-  if (last && whole && same(last.value, value)) return undefined
+  if (last && whole && same(last.value, value) && taintedBy.every((one) => last.taintedBy.includes(one))) return undefined
   const snapshot = render('snapshot', formatValue(value))
   const delta = last && whole ? formatDelta(last.value, value) : undefined
   const shorter = delta === undefined ? undefined : render('delta', delta)
   const mode = shorter !== undefined && shorter.length < snapshot.length ? 'delta' : 'snapshot'
   const shown: ShownValue = { scope, mode, value }
-  return { text: mode === 'delta' && shorter !== undefined ? shorter : snapshot, metadata: { workingMemory: { ...shown } } }
+  return {
+    text: mode === 'delta' && shorter !== undefined ? shorter : snapshot,
+    metadata: { workingMemory: { ...shown }, ...(taintedBy.length > 0 && { taintedBy: [...taintedBy] }) },
+  }
 }
 
-function shownIn({ role, content }: MessageRow, scope: ShownValue['scope']): ShownValue | undefined {
+function shownIn(
+  { role, content }: MessageRow, scope: ShownValue['scope'],
+): (ShownValue & { taintedBy: readonly string[] }) | undefined {
   const shown = role === 'context' ? (content.metadata?.workingMemory as ShownValue | undefined) : undefined
-  return shown?.scope === scope ? shown : undefined
+  return shown?.scope === scope ? { ...shown, taintedBy: taintOf(content) } : undefined
 }
 
 function render(mode: ShownValue['mode'], text: string): string {
@@ -110,13 +117,16 @@ export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunW
       : 'Changes fields of your working memory. Pass only what changes.',
     inputSchema: text ? textInput : await patchInput(form.schema),
     idempotent: true,
-    async execute(input, { toolCallId }) {
+    async execute(input, context) {
       if (!run) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')
       const { memory, delete: removed = [] } = input as { memory?: string | JSONObject; delete?: string[] }
-      const id = `${run.by.runId}/${toolCallId}`
+      // Providers may give calls of two steps one id.
+      const id = [run.by.runId, nestingOf(context)?.step ?? 0, context.toolCallId].join('/')
+      const { taintedBy } = context
       const change =
         typeof memory === 'string' ? { set: memory } : { merge: memory ?? {}, remove: removed.map(parsePath), ...(check && { check }) }
-      const { version } = await run.store.mergeWorkingMemory(run.of, { id, maxLength, ...change }, run.by)
+      const taint = taintedBy.length > 0 && { taintedBy }
+      const { version } = await run.store.mergeWorkingMemory(run.of, { id, maxLength, ...change, ...taint }, run.by)
       return { success: true, version }
     },
   })

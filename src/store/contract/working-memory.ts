@@ -27,6 +27,8 @@ export type WorkingMemoryChange = {
   expectedVersion?: number
   /** The maximum length of the text, or of the JSON. */
   maxLength?: number
+  /** Where values in the change came from that outside senders chose. A merge keeps those of the present value too. */
+  taintedBy?: readonly string[]
   /** Called in the transaction with the new value and the current one. Throws to reject the change. */
   check?: (value: WorkingMemoryValue, before: WorkingMemoryValue | undefined) => void
 } & (
@@ -58,6 +60,8 @@ export interface WorkingMemoryRow {
   value: WorkingMemoryValue
   /** The time of the change, in milliseconds. */
   at: number
+  /** Where values in it came from that outside senders chose. Absent if there are none. */
+  taintedBy?: readonly string[]
 }
 
 /** Applies a merge patch: objects are merged, null removes a field, other values replace. */

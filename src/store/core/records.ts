@@ -159,6 +159,8 @@ export interface WorkingMemoryRecord {
   readonly value: string
   readonly at: number
   readonly changeId: string | null
+  /** Where values in it came from that outside senders chose, as JSON. */
+  readonly taintedBy: string | null
 }
 
 export interface PruningRecord {

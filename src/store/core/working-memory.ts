@@ -1,5 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { isObject, type JSONObject } from '../../base/json.ts'
+import { joinTaint } from '../../message/taint.ts'
 import { applyMergePatch, withoutPath } from '../contract/working-memory.ts'
 import type {
   InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue, WorkingMemoryWriter,
@@ -81,7 +82,7 @@ function stage(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, { own
   const { expectedVersion: _, ...rest } = change
   // The restored version is read now: it may be removed before the change takes effect.
   const staged: WorkingMemoryChange = 'restore' in rest
-    ? { ...(rest.id === undefined ? {} : { id: rest.id }), set: JSON.parse(after.value) as WorkingMemoryValue }
+    ? { ...(rest.id === undefined ? {} : { id: rest.id }), set: JSON.parse(after.value) as WorkingMemoryValue, taintedBy: taintOf(after) }
     : rest
   run.staged = JSON.stringify([...known, { owner, change: staged }])
   tables.putRun(thread, run)
@@ -120,7 +121,8 @@ function applyChange(
     })
   }
   const value = JSON.stringify(changedValue(tables, owner, before, change))
-  if (value === before?.value) return before
+  const taintedBy = changedTaint(tables, owner, before, change)
+  if (value === before?.value && taintedBy === before.taintedBy) return before
   const { length } = typeof JSON.parse(value) === 'string' ? (JSON.parse(value) as string) : value
   if (change.maxLength !== undefined && length > change.maxLength) {
     const problem = `Working memory would have ${length} characters; ${change.maxLength} are allowed. Nothing was changed.`
@@ -129,7 +131,26 @@ function applyChange(
     })
   }
   change.check?.(JSON.parse(value) as WorkingMemoryValue, before && (JSON.parse(before.value) as WorkingMemoryValue))
-  return { version: version + 1, value, at: tables.now(), changeId: change.id ?? null }
+  return { version: version + 1, value, at: tables.now(), changeId: change.id ?? null, taintedBy }
+}
+
+/** A merge keeps parts of the value, and so their taint; a value that is set has the taint of who sets it. As JSON; null for none. */
+function changedTaint(
+  tables: ThreadTables, owner: string, before: WorkingMemoryRecord | undefined, change: WorkingMemoryChange,
+): string | null {
+  const kept = 'merge' in change ? before : 'restore' in change ? versionToRestore(tables, owner, before, change.restore) : undefined
+  const all = joinTaint(kept ? taintOf(kept) : [], change.taintedBy ?? [])
+  return all.length === 0 ? null : JSON.stringify(all)
+}
+
+function taintOf({ taintedBy }: Pick<WorkingMemoryRecord, 'taintedBy'>): string[] {
+  return taintedBy === null ? [] : (JSON.parse(taintedBy) as string[])
+}
+
+function versionToRestore(
+  tables: ThreadTables, owner: string, before: WorkingMemoryRecord | undefined, restore: number | 'previous',
+): WorkingMemoryRecord | undefined {
+  return tables.workingMemoryAt(owner, restore === 'previous' ? (before?.version ?? 0) - 1 : restore)
 }
 
 function changedValue(
@@ -140,7 +161,7 @@ function changedValue(
     const version = change.restore === 'previous' ? (before?.version ?? 0) - 1 : change.restore
     // Before the first version it was empty.
     if (version === 0 && before) return typeof JSON.parse(before.value) === 'string' ? '' : {}
-    const found = tables.workingMemoryAt(owner, version)
+    const found = versionToRestore(tables, owner, before, version)
     if (found) return JSON.parse(found.value) as WorkingMemoryValue
     const problem = `Working memory has no version ${version} to restore.`
     throw new HeedError('working_memory_version_gone', `${problem} The last ${KEPT_VERSIONS} are kept.`, { details: { version } })
@@ -168,6 +189,7 @@ function stagedChanges(run: RunRecord): StagedChange[] {
   return run.staged === null ? [] : (JSON.parse(run.staged) as StagedChange[])
 }
 
-function workingMemoryRow({ version, value, at }: WorkingMemoryRecord): WorkingMemoryRow {
-  return { version, value: JSON.parse(value) as WorkingMemoryValue, at }
+function workingMemoryRow({ version, value, at, taintedBy }: WorkingMemoryRecord): WorkingMemoryRow {
+  const row = { version, value: JSON.parse(value) as WorkingMemoryValue, at }
+  return taintedBy === null ? row : { ...row, taintedBy: JSON.parse(taintedBy) as string[] }
 }

@@ -19,7 +19,7 @@ export const runColumns = `
   r.started_at AS startedAt, r.ended_at AS endedAt, r.suspended_at AS suspendedAt, r.error, r.usage, r.first_seq AS firstSeq,
   r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal, r.taken`
 
-const workingMemoryColumns = `version, value, at, change_id AS changeId`
+const workingMemoryColumns = `version, value, at, change_id AS changeId, tainted_by AS taintedBy`
 
 const laneColumns = `
   id, version, cache_key AS cacheKey, mode, last_signal_id AS lastSignalId, last_snapshot_id AS lastSnapshotId, issued`
@@ -152,7 +152,7 @@ export const sql = {
   workingMemoryAt: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version = ?`,
   workingMemories: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version < ? ORDER BY version DESC LIMIT ?`,
   workingMemoryChange: `SELECT 1 AS found FROM heed_working_memory WHERE owner = ? AND change_id = ? LIMIT 1`,
-  addWorkingMemory: `INSERT INTO heed_working_memory (owner, version, value, at, change_id) VALUES (?, ?, ?, ?, ?)`,
+  addWorkingMemory: `INSERT INTO heed_working_memory (owner, version, value, at, change_id, tainted_by) VALUES (?, ?, ?, ?, ?, ?)`,
   forgetWorkingMemory: `DELETE FROM heed_working_memory WHERE owner = ? AND version <= ?`,
 
   pruning: `SELECT after, due_at AS dueAt FROM heed_pruning WHERE id = 1`,

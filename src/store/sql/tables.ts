@@ -469,8 +469,8 @@ export class SqlTables implements ThreadTables {
     return this.#db.one<{ found: number }>(sql.workingMemoryChange, owner, changeId) !== undefined
   }
 
-  addWorkingMemory(owner: string, { version, value, at, changeId }: WorkingMemoryRecord, kept: number): void {
-    this.#db.run(sql.addWorkingMemory, owner, version, value, at, changeId)
+  addWorkingMemory(owner: string, { version, value, at, changeId, taintedBy }: WorkingMemoryRecord, kept: number): void {
+    this.#db.run(sql.addWorkingMemory, owner, version, value, at, changeId, taintedBy)
     this.#db.run(sql.forgetWorkingMemory, owner, version - kept)
   }
 

@@ -150,7 +150,10 @@ export const watchSchema = `
   CREATE INDEX heed_replies_provider ON heed_replies (channel_id, provider_id) WHERE provider_id IS NOT NULL;
 `
 
-/** Version 3: what watches need to know of the order of messages, of their annotation, and of replies that are being sent. */
+/**
+ * Version 3: what watches need to know of the order of messages, of their annotation, and of replies that are being sent; and the taint of
+ * working memory.
+ */
 export const watchOrderSchema = `
   -- The categories beyond the closed set that its annotator could choose from. Null where it had none.
   ALTER TABLE heed_inbounds ADD COLUMN offered TEXT;
@@ -176,4 +179,7 @@ export const watchOrderSchema = `
     PRIMARY KEY (seq, reply)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX heed_inbound_holds_reply ON heed_inbound_holds (reply);
+
+  -- Where values of working memory came from that senders of messages chose, as JSON.
+  ALTER TABLE heed_working_memory ADD COLUMN tainted_by TEXT;
 `

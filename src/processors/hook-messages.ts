@@ -15,9 +15,16 @@ import { applyMessages, checkMessage } from './hook-results.ts'
 type RowsKind = 'input' | 'segment' | 'step' | 'all'
 
 const sources = { input: 'input', segment: 'response', step: 'response', all: 'all' } as const
+const owned = { input: 'the input', segment: 'the output of this segment', step: 'the output of this step' } as const
 
 const noRows: readonly MessageRow[] = []
 const noMessages: readonly Message[] = []
+
+interface HookMessagesOptions {
+  uncommitted?: readonly MessageRow[]
+  next?: readonly MessageRow[]
+  list?: MessageList | undefined
+}
 
 /**
  * Rows of a run as messages that hooks may change, also in place: what a hook has left of them counts, whatever it returned. The list is
@@ -32,6 +39,8 @@ export class HookMessages implements UnreadRows {
   declare private readonly kind: RowsKind
   /** Rows that the run doesn't have yet: input precedes the run's rows, output follows them. */
   declare private readonly uncommitted: readonly MessageRow[]
+  /** Rows that the next call of the hook is about: a change of them in this call is made again there. */
+  declare private readonly next: readonly MessageRow[]
   declare private initialSet: ReadonlySet<MessageRow> | undefined
   /** The array that hooks receive, and what it held when a hook received it. */
   declare private given: Message[] | undefined
@@ -40,11 +49,15 @@ export class HookMessages implements UnreadRows {
   declare private originals: Array<Pick<Message, 'id' | 'role' | 'content'>> | undefined
 
   /** `list`: the list of an earlier call, already read. */
-  constructor(run: Run, initial: readonly MessageRow[], kind: RowsKind, uncommitted: readonly MessageRow[] = noRows, list?: MessageList) {
+  constructor(
+    run: Run, initial: readonly MessageRow[], kind: RowsKind,
+    { uncommitted = noRows, next = noRows, list }: HookMessagesOptions = {},
+  ) {
     this.run = run
     this.initial = initial
     this.kind = kind
     this.uncommitted = uncommitted
+    this.next = next
     this.isRead = list !== undefined
     this.initialSet = undefined
     this.given = undefined
@@ -103,7 +116,50 @@ export class HookMessages implements UnreadRows {
     const { given, handed, list } = this
     if (returned === undefined || returned === list || (returned === given && areSame(given, handed))) return
     if (this.isRead) this.settle()
+    if (Array.isArray(returned)) this.checkReturned(returned)
     applyMessages(list, handed, returned, sources[this.kind])
+  }
+
+  /** Messages that a hook only reads stay, whatever it returns: one that returns some of them and not others is refused. */
+  private checkReturned(returned: readonly unknown[]): void {
+    const source = sources[this.kind]
+    if (source === 'all') return
+    const ids = new Set(returned.map((message) => (message as Partial<Message> | null)?.id))
+    const given = new Set<string | undefined>(this.ids)
+    if ([...ids].every((id) => given.has(id))) return
+    const own = new Set(this.list.get[source].db().map(({ id }) => id))
+    const others = this.list.get.all.db().filter(({ id }) => !own.has(id))
+    const left = others.find(({ id }) => !ids.has(id))
+    if (left && others.some(({ id }) => ids.has(id))) throw this.readOnly('left out', left.id)
+  }
+
+  /** Throws where hooks changed messages of the list that they only read: the change would have no effect. */
+  checkOthers(): void {
+    const { kind, initial, list } = this
+    if (kind === 'all' || !this.isRead) return
+    const own = new Set([...initial, ...this.next])
+    const next = new Set(this.next.map(({ id }) => id))
+    const known = this.read().filter((row) => !own.has(row))
+    const rows = list.rows()
+    const left = new Set(rows)
+    const before = new Set(known)
+    const changeable = new Set(list.rows(sources[kind]))
+    const ofStep = kind === 'step' ? initial[0]?.messageId : undefined
+    for (const row of rows) {
+      if (before.has(row) || next.has(row.id) || ofStep === row.messageId || (kind !== 'step' && changeable.has(row))) continue
+      throw this.readOnly(known.some(({ id }) => id === row.id) ? 'changed' : 'added', row.messageId)
+    }
+    for (const row of known) {
+      // A hook may replace the message of its step by one without the earlier steps, which are stored.
+      const isReplaced = row.messageId === ofStep && countOf(rows, ofStep) !== countOf(known, ofStep) + 1
+      if (!left.has(row) && !isReplaced) throw this.readOnly('changed or removed', row.messageId)
+    }
+  }
+
+  private readOnly(what: string, id: string): Error {
+    const own = this.kind === 'all' ? '' : owned[this.kind]
+    return new Error(`it ${what} message '${id}', but it may change ${own} alone. Return changes of history, working memory and recalled `
+      + 'messages from processInputStep, for each prompt.')
   }
 
   /** Applies what hooks changed in place in messages that are not the list's: once for all hooks, since most change nothing. */
@@ -153,8 +209,13 @@ export class HookMessages implements UnreadRows {
   get changed(): MessageRow[] | undefined {
     this.settle()
     if (!this.isRead) return undefined
+    this.checkOthers()
     const rows = this.listRows
-    return areSame(rows, this.initial) ? undefined : rows
+    if (areSame(rows, this.initial)) return undefined
+    if (sources[this.kind] !== 'response' && this.list.rows().every(({ role }) => role === 'context')) {
+      throw new Error('it removed every message: a prompt needs one. Reject the input with abort().')
+    }
+    return rows
   }
 
   private get listRows(): MessageRow[] {
@@ -174,6 +235,10 @@ function isResponse(run: Run, { runId, role }: MessageRow): boolean {
   return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
+function countOf(rows: readonly MessageRow[], messageId: string): number {
+  return rows.filter((row) => row.messageId === messageId).length
+}
+
 function areSame<T>(a: readonly T[], b: readonly T[]): boolean {
   if (a.length !== b.length) return false
   for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
@@ -186,13 +251,13 @@ export class RunMessages {
   #list: MessageList | undefined
 
   all(run: Run): HookMessages {
-    return (this.#last = new HookMessages(run, run.rows, 'all', undefined, this.#listOf(run)))
+    return (this.#last = new HookMessages(run, run.rows, 'all', { list: this.#listOf(run) }))
   }
 
   /** The output of a step, whose row is not in history yet. */
   ofStep(run: Run, row: MessageRow | undefined): HookMessages {
     const output = row ? [row] : []
-    return (this.#last = new HookMessages(run, output, 'step', output, this.#listOf(run, row)))
+    return (this.#last = new HookMessages(run, output, 'step', { uncommitted: output, list: this.#listOf(run, row) }))
   }
 
   /**

@@ -47,9 +47,6 @@ export function applyMessages(
     ids.add(id)
   }
   list.replace(returned as Message[], source)
-  if (ids.size === 0 && source !== 'response' && list.rows().length === 0) {
-    throw new Error('it removed every message: a prompt needs one. Reject the input with abort().')
-  }
 }
 
 export function readSystemMessages(returned: unknown): SystemMessage[] {

@@ -1,6 +1,7 @@
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { isPromise } from '../base/promises.ts'
 import { copyPlain, isSamePlain, type JSONValue } from '../base/json.ts'
+import { processorMessages } from '../message/processor-view.ts'
 import type { ProviderOptions, ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Chunk } from '../message/chunk.ts'
@@ -16,6 +17,7 @@ import {
 import { allBound, bindProcessors, whenResolved, type BoundProcessors, type HookCall } from './hook-call.ts'
 import { HookMessages, revisedStep, RunMessages } from './hook-messages.ts'
 import { checkJSON, readChange, readObject, readStepChange, readSystemMessages, type StepChange } from './hook-results.ts'
+import { withoutInlineFiles } from './inline-files.ts'
 import { processorLabel, type Hook, type HookOf } from './hooks.ts'
 import type { ProcessInputStepArgs, Processor, ProcessOutputResultArgs } from './processor.ts'
 import { computeState } from './state-signals.ts'
@@ -29,6 +31,13 @@ const noProcessors: Lists = [[], []]
 
 /** A promise only where a hook returned one: most hooks return at once. */
 type MaybePromise<T> = T | Promise<T>
+
+export interface InputKind {
+  /** The run doesn't have these rows. */
+  outside?: boolean
+  /** The rows of the calls that follow at once. */
+  next?: readonly MessageRow[]
+}
 
 export interface ResultKind {
   isError?: boolean
@@ -64,6 +73,8 @@ export class ProcessorPipeline {
   declare private boundProcessors: BoundProcessors | undefined
   declare private streamed: Chunk[] | undefined
   declare private messages: RunMessages | undefined
+  /** The input as the processors left it that have finished `processInput`, while another one runs. */
+  declare private leftInput: MessageRow[] | undefined
 
   /** Inspects every processor for every run: a list and its processors may change between two runs. */
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
@@ -104,6 +115,7 @@ export class ProcessorPipeline {
     this.boundProcessors = undefined
     this.streamed = undefined
     this.messages = undefined
+    this.leftInput = undefined
   }
 
   private bound(run: Run): BoundProcessors {
@@ -118,10 +130,10 @@ export class ProcessorPipeline {
     return (this.messages ??= new RunMessages())
   }
 
-  /** The input after `processInput`; undefined when it is unchanged. `outside`: the run doesn't have these rows yet. */
-  input(run: Run, rows: readonly MessageRow[], outside = false): MaybePromise<MessageRow[] | undefined> {
+  /** The input after `processInput`; undefined when it is unchanged. */
+  input(run: Run, rows: readonly MessageRow[], kind: InputKind = {}): MaybePromise<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
-    const part = new HookMessages(run, rows, 'input', outside ? rows : undefined)
+    const part = inputPart(run, rows, kind)
     let system = copyPlain(run.system)
     const apply = (returned: unknown) => {
       const change = readChange<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
@@ -129,9 +141,12 @@ export class ProcessorPipeline {
       part.apply(change ? change.messages : returned)
     }
     const { input } = this.bound(run)
+    let calls = 0
+    this.leftInput = undefined
     const called = inSequence(input, (bound) => {
       const { processInput } = bound.processor
       if (!processInput) return undefined
+      if (calls++ > 0) this.leftInput = afterHooks(input, 'processInput', () => [...part.rows])
       const call = bound.next('processInput', part)
       return call.invoke(processInput, inputArgs(run, call, part, system), apply)
     })
@@ -139,12 +154,18 @@ export class ProcessorPipeline {
     return called ? called.then(end) : end()
   }
 
-  /** The input as a processor left it that failed with a `FailedInput`; undefined after any other error. */
-  failedInput(run: Run, rows: readonly MessageRow[], error: unknown, outside = false): MessageRow[] | undefined {
-    const failure = isHeedError(error) ? error.cause : undefined
-    if (!(failure instanceof FailedInput)) return undefined
-    const part = new HookMessages(run, rows, 'input', outside ? rows : undefined)
-    part.apply([...failure.messages])
+  /**
+   * What history keeps of input with which a processor failed: what the processors before it left, without the bytes of files, which the
+   * one that failed may have been to store elsewhere; or what a `FailedInput` names. Undefined where nothing changes.
+   */
+  failedInput(run: Run, rows: readonly MessageRow[], error: unknown, kind: InputKind = {}): MessageRow[] | undefined {
+    if (!isHeedError(error) || (error.code !== 'processor_failed' && error.code !== 'processor_timeout')) return undefined
+    const part = inputPart(run, rows, kind)
+    if (error.cause instanceof FailedInput) part.apply([...error.cause.messages])
+    else {
+      if (this.leftInput && this.leftInput.length > 0) part.apply(processorMessages(this.leftInput))
+      part.apply(part.messages.map(withoutInlineFiles))
+    }
     return part.changed
   }
 
@@ -289,7 +310,7 @@ export class ProcessorPipeline {
   outputResult(
     run: Run, segment: readonly MessageRow[], uncommitted: readonly MessageRow[], result: ProcessOutputResultArgs['result'],
   ): MaybePromise<MessageRow[] | undefined> {
-    const part = new HookMessages(run, segment, 'segment', uncommitted)
+    const part = new HookMessages(run, segment, 'segment', { uncommitted })
     // A change of the result alone would be lost: the messages are what is kept.
     Object.freeze(result)
     const apply = (returned: unknown) => part.apply(returned)
@@ -353,6 +374,10 @@ async function continueSequence(
   }
 }
 
+function inputPart(run: Run, rows: readonly MessageRow[], { outside, next }: InputKind): HookMessages {
+  return new HookMessages(run, rows, 'input', { ...(outside && { uncommitted: rows }), ...(next && { next }) })
+}
+
 /** The input after the hooks. Adds their instructions to those of the run. */
 function changedInput(run: Run, part: HookMessages, system: SystemMessage[]): MessageRow[] | undefined {
   if (!isSamePlain(system, run.system)) run.system = copyPlain(readSystemMessages(system))
@@ -404,6 +429,7 @@ function afterHooks<T>(bound: readonly HookCall[], hook: Hook, read: () => T): T
 
 function changedRow(row: MessageRow | undefined, part: HookMessages, output: StepRecorder): MessageRow | undefined {
   part.settle()
+  part.checkOthers()
   return row && part.isRead ? revisedStep(row, part.list, output) : row
 }
 

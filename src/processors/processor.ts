@@ -28,7 +28,8 @@ export interface Processor<Id extends string = string> {
 
   /**
    * Once for all input that enters: stored input that no model has answered, the input that starts a run, and input that it drains later.
-   * `messages` is that input. Input of users has the role `user`, also when it was sent as a signal.
+   * `messages` is that input. Input of users has the role `user`, also when it was sent as a signal. It may change this input alone: a
+   * change of other messages of the list fails the run.
    */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
   /** Before every model call. Changes apply to that prompt only; history stays unchanged. */

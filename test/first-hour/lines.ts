@@ -61,7 +61,10 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     'input processors see what memory added': [[`${memory}/memory-first.test.ts`, '[G3.3] see working memory and what was recalled, in processInput and in processInputStep']],
     'a search within a range of dates': [[`${memory}/lists.test.ts`, '[K2.17] a search within a range of dates returns messages of that range alone']],
     'a window of exactly N': [[`${memory}/lists.test.ts`, '[P1.6] a window of exactly N has N messages before the question and begins with one of a user']],
-    'a failed upload leaves no bytes': [[`${memory}/memory-first.test.ts`, '[G3.6] leaves a note in history in place of its bytes, and the thread goes on']],
+    'a failed upload leaves no bytes': [
+      [`${memory}/memory-first.test.ts`, '[G3.6] leaves a note in history in place of its bytes, and the thread goes on'],
+      ['test/processors/failed-input.test.ts', '[G3.7] keeps a note in place of the bytes of its files, sent, asked and in attachments, and the thread goes on'],
+    ],
     'the messages of a new thread': [[`${memory}/lists.test.ts`, '[M1.20] the messages of a thread that does not exist yet are an empty list: in the process, over HTTP and through the client']],
     'a text is embedded once': [
       [`${memory}/embedding-cost.test.ts`, '[K1.19] no text twice: clones, other threads and other resources use the vectors that are stored'],
@@ -76,6 +79,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     'a processor may edit in place': [
       ['test/processors/edited-in-place.test.ts', 'processInput: the model reads and the store keeps what it left'],
       ['test/processors/edited-in-place.test.ts', '%s: text, steps, the store and the next prompt'],
+      ['test/processors/read-only.test.ts', '[G2.44] processInput that %s ends the run, and the error names processInputStep'],
     ],
     'metadata of an input message': [[`${memory}/kept-as-saved.test.ts`, '[M1.22] the metadata of an input message'], [`${memory}/kept-as-saved.test.ts`, 'with parts and no id']],
     'what is saved is what is recalled': [[`${memory}/kept-as-saved.test.ts`, 'is recalled with the parts that it was saved with: %s']],

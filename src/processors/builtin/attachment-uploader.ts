@@ -1,9 +1,9 @@
 import { checkNames } from '../../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { withoutPartAttachments } from '../../message/attachments.ts'
-import { isURLText, parseDataURL } from '../../message/file-data.ts'
-import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
+import type { Message } from '../../message/message.ts'
 import { FailedInput } from '../failed-input.ts'
+import { filesOf, withoutFiles, type InlineFile } from '../inline-files.ts'
 import type { Processor, ProcessInputArgs } from '../processor.ts'
 import { checkCount, checkFunction } from './option-checks.ts'
 
@@ -55,7 +55,7 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
       if (!isHeedError(error) || abortSignal.aborted) throw error
       const left = new Set<object>(files.flatMap(({ owner }) => (urls.has(owner) ? [] : owner)))
       throw new FailedInput(error, messages.map((message) => {
-        return withoutFiles(withURLs({ ...message, content: withoutPartAttachments(message.content) }, urls), left)
+        return withoutFiles(withURLs({ ...message, content: withoutPartAttachments(message.content) }, urls), left, 'could not be uploaded')
       }))
     }
     return urls.size === 0 ? undefined : messages.map((message) => withURLs(message, urls))
@@ -140,35 +140,6 @@ class TimeLimit {
   }
 }
 
-/** A file whose bytes are in the message. */
-interface InlineFile {
-  owner: MessagePart | Attachment
-  base64: string
-  contentType: string
-  name?: string
-}
-
-function filesOf(message: Message): InlineFile[] {
-  const content = withoutPartAttachments(message.content)
-  const parts = content.parts.flatMap((part) => (part.type === 'file' ? inlinePart(part) : []))
-  return [...parts, ...(content.experimental_attachments ?? []).flatMap(inlineAttachment)]
-}
-
-function inlinePart(part: FilePart): InlineFile[] {
-  const { data, mimeType, filename } = part
-  if (part.reference || data === '') return []
-  const base64 = parseDataURL(data)?.base64 ?? (isURLText(data) ? undefined : data)
-  return base64 === undefined ? [] : [{ owner: part, base64, contentType: mimeType, ...(filename === undefined ? {} : { name: filename }) }]
-}
-
-function inlineAttachment(attachment: Attachment): InlineFile[] {
-  const inline = parseDataURL(attachment.url)
-  if (!inline) return []
-  const contentType = attachment.contentType ?? (inline.mediaType || 'application/octet-stream')
-  const { name } = attachment
-  return [{ owner: attachment, base64: inline.base64, contentType, ...(name === undefined ? {} : { name }) }]
-}
-
 function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message {
   const { parts, experimental_attachments: attachments } = message.content
   if (![...parts, ...(attachments ?? [])].some((file) => urls.has(file))) return message
@@ -179,30 +150,6 @@ function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message 
     ...(uploaded && { experimental_attachments: uploaded }),
   }
   return { ...message, content }
-}
-
-/** The message with a note in place of each of these files. */
-function withoutFiles(message: Message, files: ReadonlySet<object>): Message {
-  const { parts, experimental_attachments: attachments } = message.content
-  const lost = (attachments ?? []).filter((file) => files.has(file))
-  if (lost.length === 0 && !parts.some((part) => files.has(part))) return message
-  const { experimental_attachments: _, ...content } = message.content
-  const kept = attachments?.filter((file) => !files.has(file))
-  return {
-    ...message,
-    content: {
-      ...content,
-      parts: [
-        ...parts.map((part) => (part.type === 'file' && files.has(part) ? noteOf(part.filename) : part)),
-        ...lost.map(({ name }) => noteOf(name)),
-      ],
-      ...(kept && kept.length > 0 && { experimental_attachments: kept }),
-    },
-  }
-}
-
-function noteOf(name: string | undefined): MessagePart {
-  return { type: 'text', text: `[${name === undefined ? 'A file' : `The file ${JSON.stringify(name)}`} could not be uploaded.]` }
 }
 
 function bytesIn(base64: string): number {

@@ -3,6 +3,7 @@ import { isPromise } from '../../base/promises.ts'
 import type { RunChunk, StepFinishPayload, Usage } from '../../message/chunk.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { InputKind } from '../../processors/pipeline.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
 import { escapeText, needsGuard, RESERVED_TAGS } from '../../signals/tags.ts'
 import { lanePositionOf } from '../../signals/state.ts'
@@ -63,17 +64,20 @@ async function resume(run: Run, { messageId, calls: [call] }: Continuation): Pro
 async function processUnread(run: Run, input: readonly MessageRow[]): Promise<void> {
   if (run.processors.readsInput) {
     const { rows, all } = unansweredBefore(run.history, run.id, input)
-    if (!all) for await (const outside of unansweredOutside(run.host, run.rows[0])) await processEarlier(run, outside, true)
-    if (rows.length > 0) await processEarlier(run, rows, false)
+    if (!all) {
+      const next = [...rows, ...input]
+      for await (const outside of unansweredOutside(run.host, run.rows[0])) await processEarlier(run, outside, { outside: true, next })
+    }
+    if (rows.length > 0) await processEarlier(run, rows, { next: input })
     // Memory before the processors of the input, which see it; after those of earlier input, which recall may quote.
     await run.commitContext()
   }
   if (input.length > 0) await run.processInput(input)
 }
 
-async function processEarlier(run: Run, rows: readonly MessageRow[], outside: boolean): Promise<void> {
+async function processEarlier(run: Run, rows: readonly MessageRow[], kind: InputKind): Promise<void> {
   try {
-    await run.processInput(rows, outside)
+    await run.processInput(rows, kind)
   } catch (error) {
     if (isHeedError(error) && error.code === 'processor_failed') throw failedOnEarlierInput(error)
     if (!(error instanceof TripwireAbort)) throw error

@@ -5,7 +5,7 @@ import { isPromise, untilAborted } from '../../base/promises.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { ProcessorPipeline } from '../../processors/pipeline.ts'
+import type { InputKind, ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { createdSignal, rowToSignal, signalToDataChunk, signalToRow } from '../../signals/conversions.ts'
 import { normalizeSignal } from '../../signals/normalize.ts'
@@ -178,13 +178,13 @@ export class Run {
     }
   }
 
-  /** Runs the input processors on rows, and stores what they changed. `outside`: the window doesn't have these rows. */
-  async processInput(rows: readonly MessageRow[], outside = false): Promise<void> {
+  /** Runs the input processors on rows, and stores what they changed. */
+  async processInput(rows: readonly MessageRow[], kind?: InputKind): Promise<void> {
     try {
-      const result = this.processors.input(this, rows, outside)
+      const result = this.processors.input(this, rows, kind)
       await this.#changeInput(rows, isPromise(result) ? await result : result)
     } catch (error) {
-      await this.#changeInput(rows, this.processors.failedInput(this, rows, error, outside))
+      await this.#changeInput(rows, this.processors.failedInput(this, rows, error, kind))
       throw error
     }
   }

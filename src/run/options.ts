@@ -149,7 +149,7 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   outputProcessors?: Processor[]
   maxProcessorRetries?: number
   transform?: ToolPayloadTransformPolicy
-  /** The id of the run. An id that another run of the thread has is not used. */
+  /** The id of the run. An id that another run has is rejected. */
   runId?: string
   /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean

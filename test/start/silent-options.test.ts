@@ -9,7 +9,8 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
 import { newFile } from '../new-file.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
-import { idle } from '../thread/said.ts'
+import { rejection } from '../agent/asking.ts'
+import { gate, idle } from '../thread/said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 
@@ -29,12 +30,11 @@ describe.each(placeKinds())('options of the run that a send starts, $name', ({ m
       expect(sent.runId).toBe('run-1')
       expect(await sent.outcome).toMatchObject({ action: 'woke', runId: 'run-1' })
       await idle(agent, thread)
-      // The id of an earlier run of the thread is not used again; that of another thread's run is rejected.
-      expect((await agent.queueMessage('Two.', { ...thread, ifIdle }).outcome).runId).not.toBe('run-1')
-      await idle(agent, thread)
-      expect(await agent.sendMessage('Three.', { ...thread, threadId: 'thread-2', ifIdle }).outcome).toMatchObject({
-        action: 'rejected', code: 'invalid_argument',
-      })
+      const taken = { action: 'rejected', code: 'invalid_argument' }
+      for (const send of ['queueMessage', 'sendMessage'] as const) {
+        expect(await agent[send]('Two.', { ...thread, ifIdle }).outcome, send).toMatchObject(taken)
+        expect(await agent[send]('Three.', { ...thread, threadId: 'thread-2', ifIdle }).outcome, send).toMatchObject(taken)
+      }
       const notified = await agent.sendNotificationSignal(
         { source: 'ci', kind: 'status', summary: 'Failed.', priority: 'urgent' }, { ...thread, ifIdle: { streamOptions: { runId: 'run-9' } } },
       )
@@ -42,6 +42,45 @@ describe.each(placeKinds())('options of the run that a send starts, $name', ({ m
       await idle(agent, thread)
     },
   )
+
+  it.each(['sendMessage', 'queueMessage', 'generate', 'stream'] as const)('[A3.9] %s with the id of a run that the thread has is rejected and stores nothing', async (call) => {
+    const { agent } = guide({ memory: new Memory() })
+    openHeed({ agent }, make().store())
+    const memory = { thread: thread.threadId, resource: thread.resourceId }
+    await agent.generate('One.', { memory, runId: 'run-1' })
+    const stored = async () => (await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages.length
+    const before = await stored()
+    const use = async () => {
+      if (call === 'generate') return agent.generate('Two.', { memory, runId: 'run-1' })
+      if (call === 'stream') return (await agent.stream('Two.', { memory, runId: 'run-1' })).text
+      return agent[call]('Two.', { ...thread, ifIdle: { streamOptions: { runId: 'run-1' } } }).stored
+    }
+    expect(await rejection(use())).toMatchObject({ code: 'invalid_argument', message: expect.stringContaining("run 'run-1'") as string, details: { field: 'runId' } })
+    expect(await stored()).toBe(before)
+    // A repetition of the send that started the run is that send.
+    const ifIdle = { streamOptions: { runId: 'run-2' } }
+    for (const duplicate of [false, true]) {
+      const receipt = agent.sendMessage({ id: 'm', contents: 'Three.' }, { ...thread, ifIdle })
+      expect(await receipt.acceptance).toMatchObject({ duplicate, runId: 'run-2' })
+      await idle(agent, thread)
+    }
+  })
+
+  it('[A3.9] of two queued messages with one runId the second is rejected, and a message that enters that run is delivered', async () => {
+    const hold = gate()
+    const { agent } = guide({ model: scriptedModel(({ index }) => (index === 0 ? { text: 'First.', gate: hold.promise } : 'Later.')) })
+    openHeed({ agent }, make().store())
+    await agent.sendMessage('One.', thread).outcome
+    const ifIdle = { streamOptions: { runId: 'run-1' } }
+    const first = agent.queueMessage('Two.', { ...thread, ifIdle })
+    await first.stored
+    expect(await agent.queueMessage('Three.', { ...thread, ifIdle }).outcome).toMatchObject({ action: 'rejected', code: 'invalid_argument' })
+    const entering = agent.sendMessage('Four.', { ...thread, ifIdle })
+    hold.open()
+    expect(await entering.outcome).toMatchObject({ action: 'delivered' })
+    expect(await first.outcome).toMatchObject({ runId: 'run-1' })
+    await idle(agent, thread)
+  })
 
   it('[A3.9] memory.thread sets the title and merges the metadata, of a new thread and of an existing one', async () => {
     const { agent } = guide({ memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }) })

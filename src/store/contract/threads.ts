@@ -197,6 +197,8 @@ export interface Send {
   runId: string
   /** `runId` was generated for this send. A store need not check whether another run has it. */
   newRunId?: boolean
+  /** `runId` is a caller id: rejected with `invalid_argument` if this send would start a run and the thread has one of this id. */
+  givenRunId?: boolean
   /** The process that gets the lease at a wake; absent if this process doesn't run the agent. */
   claim?: Claim
   /** Only this process may run it (a call whose caller reads its stream). It is cancelled if the process ends before its run begins. */

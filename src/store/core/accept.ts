@@ -74,6 +74,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
     { status, agentId: found?.agentId ?? undefined },
     { mode: send.mode, agentId: send.agentId, ifActive: send.ifActive.behavior, ifIdle: send.ifIdle.behavior },
   )
+  if (found && send.givenRunId && (route === 'wake' || route === 'queue')) checkRunIdIsFree(tables, found, send, route)
   const branch: Branch<unknown> = status === 'idle' ? send.ifIdle : send.ifActive
   const sent = found ? rowsNotStored(tables, found, send) : send.rows
   const rows = sent.map((row) => withScope(withAttributes(row, branch.attributes), send))
@@ -86,6 +87,16 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   }
   const versioned = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
   return { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
+}
+
+/** A caller id of a run that the thread has, or that a pending turn will start. Signals that wake a thread together share their run. */
+function checkRunIdIsFree(tables: ThreadTables, thread: ThreadRecord, { runId, mode }: Send, route: Route): void {
+  const isTurn = mode === 'queue' || route === 'queue'
+  const waits = () => tables.pending(thread).some((mail) => mail.startRunId === runId && (isTurn || mail.kind === 'turn'))
+  if (!tables.run(thread, runId) && !waits()) return
+  throw new HeedError('invalid_argument', `Thread ${thread.id} has a run '${runId}' already. Leave runId out, or choose a unique one.`, {
+    details: { field: 'runId' },
+  })
 }
 
 /** Rejects the call of a run that is not active any more, for example because a guardrail rejected it together with its calls. */

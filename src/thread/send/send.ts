@@ -148,6 +148,7 @@ export class Sends {
       const send = this.#storeInput(agent, sending, target, trace ? trace.mark(row) : row)
       if (stored) send.options = stored
       if (thread) send.thread = thread
+      if (given?.runId !== undefined) send.givenRunId = true
       accepting = this.accept(send)
     } catch (error) {
       trace?.fail(error)

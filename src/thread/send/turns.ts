@@ -45,6 +45,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
       ...(call.given.length > 0 ? { given: call.given } : {}),
       boundTo: runtime.owner,
       ...(call.thread ? { thread: call.thread } : {}),
+      ...(options.runId === undefined ? {} : { givenRunId: true }),
       refuseSuspended: true,
     })
     runtime.waiters.markCallAccepted(threadId, id)
@@ -74,7 +75,7 @@ function checkAwaitable(runtime: ThreadRuntime, threadId: string): void {
   )
 }
 
-/** A run is addressed by its id alone: a caller id must not be that of another thread's run. */
+/** A run is addressed by its id alone: a caller id must not be that of another thread's run. The store checks the runs of the thread. */
 export async function checkRunId(runtime: ThreadRuntime, runId: string, threadId: string): Promise<void> {
   await runtime.open()
   const known = [runtime.activeRuns.get(runId), await runtime.store.findRun(runId)]

@@ -126,6 +126,21 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
+    name: '[A3.9] a send whose caller chose the id of a run of the thread stores nothing, unless it enters the active run',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store)
+      const queued: Partial<Send> = { mode: 'queue', runId: run.run.runId, givenRunId: true }
+      const before = await everything(store)
+      const [answer] = await store.accept([send('b', queued)])
+      assert.ok(answer && 'error' in answer)
+      await rejectsWith('invalid_argument', Promise.reject(answer.error))
+      assert.deepEqual(await everything(store), before)
+      const [entered] = await store.accept([send('c', { runId: run.run.runId, givenRunId: true })])
+      assert.ok(entered && 'route' in entered && entered.route === 'deliver')
+    },
+  },
+  {
     name: '[A3.2] a send with refuseSuspended to a suspended thread stores nothing',
     async run({ store: open }) {
       const store = await open()

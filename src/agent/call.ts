@@ -230,7 +230,7 @@ export async function queueTurn(agent: Askable, { threadId, resourceId, id, mess
   const runtime = here.threads()
   const runId = runtime.newId()
   const thread = await agent.describeThread({}, options)
-  const memory = { thread: threadId, resource: resourceId }
+  const memory = { ...options.memory, thread: threadId, resource: resourceId }
   const accepted = await enqueueTurn(runtime, here, {
     threadId,
     resourceId,

@@ -12,7 +12,7 @@ import type { Site } from '../heed/site.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { optional, type Acceptance, type SendReceipt, type StateReceipt } from '../thread/send/receipt.ts'
-import { checkSendOptions, hasRun, persists, type CheckedSend, type SendOptions } from '../thread/send/options.ts'
+import { checkQueued, checkSendOptions, hasRun, persists, type CheckedSend, type SendOptions } from '../thread/send/options.ts'
 import { rejected } from '../thread/send/send.ts'
 import type { Askable } from './askable.ts'
 import { checkOptions } from './options.ts'
@@ -102,6 +102,7 @@ export class AgentSends {
   /** Sends at the site of the request's storage, which may still have to be resolved. */
   send(agent: Askable, site: Site, mode: 'now' | 'queue', signal: Signal, options: SendOptions, named: boolean): SendReceipt {
     const checked = checkSend(options)
+    if (mode === 'queue') checkQueued(checked)
     if (!agent.storageDependsOnRequest) return site.threads.sends.send(agent, mode, signal, checked, { named })
     const here = agent.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
     if (!(here instanceof Promise) && !this.#unresolved.includes(options))

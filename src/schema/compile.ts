@@ -1,3 +1,4 @@
+import type { ErrorObject } from 'ajv'
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, HeedError } from '../base/errors.ts'
@@ -153,10 +154,17 @@ export async function jsonSchemaValidator(
     if (check(value)) return { ok: true, value }
     const issues = (check.errors ?? []).map((error) => ({
       path: error.instancePath.slice(1).replaceAll('/', '.'),
-      message: error.message ?? 'is invalid',
+      message: messageOf(error),
     }))
     return { ok: false, issues }
   }
+}
+
+/** The validator's own message does not name the property that a schema does not have, or the values that it allows. */
+function messageOf({ message = 'is invalid', keyword, params }: Pick<ErrorObject, 'message' | 'keyword' | 'params'>): string {
+  const { additionalProperty, allowedValues } = params as { additionalProperty?: unknown; allowedValues?: unknown[] }
+  if (keyword === 'additionalProperties') return `${message}: '${String(additionalProperty).slice(0, 64)}'`
+  return keyword === 'enum' && allowedValues ? `${message}: ${allowedValues.map(String).join(', ')}`.slice(0, 300) : message
 }
 
 /** Tools of MCP servers mostly use the newest draft, whose keywords a validator for older drafts ignores. */

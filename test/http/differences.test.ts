@@ -91,6 +91,27 @@ const shown: Record<string, () => Promise<void>> = {
     const { body: { runId } } = await tell('/agents/guide/generate', { messages: 'Pay.', memory })
     expect((await tell('/agents/guide/approve-tool-call-generate', { runId, requestContext: { a: 1 } })).body).toMatchObject({ text: 'Paid.' })
   },
+  '`sendToolApproval` with `streamOptions` and without messages': async () => {
+    const { refused } = await open()
+    const body = { ...scope, toolCallId: 'x', approved: true, streamOptions: { maxSteps: 1 } }
+    expect(await refused('/agents/guide/send-tool-approval', body)).toEqual([400, 'invalid_argument'])
+  },
+  '`ifIdle.streamOptions` with an option that Heed does not have': async () => {
+    const { refused } = await open()
+    expect(await refused('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { scorers: {} } } })).toEqual([400, 'invalid_argument'])
+  },
+  '`ifIdle.streamOptions.tracingOptions`': async () => {
+    const { tell } = await open(['Hi.'])
+    const { body } = await tell('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { tracingOptions: { metadata: {} } } } })
+    expect(body).toMatchObject({ accepted: true })
+  },
+  '`ifIdle.streamOptions` with the behavior `persist` or `discard`': async () => {
+    const { refused } = await open()
+    for (const behavior of ['persist', 'discard']) {
+      const body = { message: 'Hi', ...scope, ifIdle: { behavior, streamOptions: { maxSteps: 1 } } }
+      expect(await refused('/agents/guide/send-message', body)).toEqual([400, 'invalid_argument'])
+    }
+  },
   '`listSuspendedRuns`, runs without a thread': async () => {
     const { tell } = await open([paying])
     expect((await tell('/agents/guide/generate', { messages: 'Pay.' })).body).toMatchObject({ finishReason: 'suspended' })

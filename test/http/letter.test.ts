@@ -31,7 +31,7 @@ describe('what existing clients ask, to the letter', () => {
   it('[H5.1] sends are acknowledged with accepted, runId and the signal; targets are checked', async () => {
     const { post, quiet, agent } = await open('One.', 'Two.', 'Three.')
     for (const [path, what] of [['send-message', { message: 'Hi' }], ['queue-message', { message: { contents: 'Hi', attributes: { from: 'Ada' } } }], ['signals', { signal: { type: 'reactive', tagName: 'x', contents: 'y' } }]] as const) {
-      const { status, body } = await post(`/agents/guide/${path}`, { ...what, ...thread, ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake', streamOptions: { maxSteps: 3, unknownOption: 1 } }, extra: 'passed over' })
+      const { status, body } = await post(`/agents/guide/${path}`, { ...what, ...thread, ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake', streamOptions: { maxSteps: 3, tracingOptions: { metadata: { a: 1 } } } }, extra: 'passed over' })
       expect([status, Object.keys(body).toSorted()], path).toEqual([200, ['accepted', 'runId', 'signal']])
       expect(body, path).toMatchObject({ accepted: true, runId: expect.any(String) as string, signal: { id: expect.any(String) as string } })
       await quiet()
@@ -48,6 +48,39 @@ describe('what existing clients ask, to the letter', () => {
     expect(kept).toMatchObject({ accepted: true, runId: (kept.signal as { id: string }).id, signal: { transient: true } })
     expect((await post('/agents/guide/signals', { signal: { ...passing, type: 'state' }, ...thread })).status).toBe(400)
     expect(await agent.activeRun(thread)).toBeNull()
+  })
+
+  it('[H5.4] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect', async () => {
+    const { post, agent } = await open('One.')
+    const sends = { 'send-message': { message: 'Hi' }, 'queue-message': { message: 'Hi' }, signals: { signal: { type: 'reactive', contents: 'x' } }, 'state-signals': { state: { stateId: 's', cacheKey: 'k', contents: 'x' } } }
+    const wrong: Array<[string, object]> = [
+      ['when', { ifActive: { when: 1 } }],
+      ['when', { ifIdle: { when: 1 } }],
+      ['unknownOption', { ifIdle: { streamOptions: { unknownOption: 1 } } }],
+      ['threads', { ifIdle: { streamOptions: { memory: { threads: 'x' } } } }],
+      ['name', { ifIdle: { streamOptions: { memory: { thread: { name: 'x' } } } } }],
+      ['workingMemory', { ifIdle: { streamOptions: { memory: { options: { workingMemory: {} } } } } }],
+      ['speed', { ifIdle: { streamOptions: { modelSettings: { speed: 1 } } } }],
+      ['ifIdle.streamOptions.maxSteps', { ifIdle: { behavior: 'persist', streamOptions: { maxSteps: 1 } } }],
+      ['ifIdle.streamOptions.memory.options', { ifIdle: { behavior: 'discard', streamOptions: { memory: { options: { lastMessages: 1 } } } } }],
+    ]
+    for (const [path, what] of Object.entries(sends)) {
+      for (const [name, more] of wrong) {
+        const { status, text } = await post(`/agents/guide/${path}`, { ...what, ...thread, ...more })
+        expect([status, text], `${path} ${JSON.stringify(more)}`).toEqual([400, expect.stringContaining(name) as string])
+      }
+    }
+    expect((await post('/agents/guide/queue-message', { message: 'Hi', ...thread, ifActive: { behavior: 'interrupt' } })).text).toContain('interrupt')
+    const approval = (streamOptions: object, more: object = { messages: 'Hi' }) => post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'c', approved: true, streamOptions, ...more })
+    for (const name of ['unknownOption', 'memory.threads']) {
+      const [outer = '', inner] = name.split('.')
+      const { status, text } = await approval({ [outer]: inner ? { [inner]: 1 } : 1 })
+      expect([status, text], name).toEqual([400, expect.stringContaining(inner ?? outer) as string])
+    }
+    expect((await approval({ memory: { thread: 'thread-9' } })).text).toContain('streamOptions.memory.thread')
+    expect(await approval({ maxSteps: 1 }, {})).toMatchObject({ status: 400, text: expect.stringContaining('streamOptions') as string })
+    expect(await agent.activeRun(thread)).toBeNull()
+    expect((await agent.getMemory().then((memory) => memory.recall({ ...thread, perPage: false }))).messages).toEqual([])
   })
 
   it('[H5.1] a stream has the headers and frames they read, and nothing of the prompt', async () => {
@@ -98,7 +131,7 @@ describe('what existing clients ask, to the letter', () => {
         { type: 'tool-result', toolCallId: 'call-2', toolName: 'weather', output: { type: 'json', value: 'sun' } },
       ],
     }]
-    const { status, body } = await post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'call-2', approved: true, messages, streamOptions: { clientTools } })
+    const { status, body } = await post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'call-2', approved: true, messages, streamOptions: { clientTools, memory: { thread: thread.threadId, resource: thread.resourceId }, tracingOptions: {} } })
     expect([status, body]).toEqual([200, { accepted: true, runId: expect.any(String) as string, toolCallId: 'call-2' }])
     await quiet()
     expect(model.callCount).toBe(2)

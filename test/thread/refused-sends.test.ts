@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
+import { Agent, Heed, InMemoryStore, RequestContext, type SendOptions } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
 
@@ -61,11 +61,50 @@ describe('a send to a run', () => {
     const { runId = '' } = await agent.sendMessage('Hello.', target).outcome
     await expect.poll(() => agent.activeRun(target)).toBeNull()
     for (const run of [runId, 'nonsense']) {
-      for (const where of [{ runId: run }, { ...target, runId: run }, { ...target, runId: run, ifIdle: { behavior: 'persist' as const } }]) {
+      for (const where of [{ runId: run }, { ...target, runId: run }]) {
         expect(await agent.sendMessage('Late.', where).outcome).toMatchObject({ action: 'rejected', code: 'no_active_run' })
       }
     }
     expect(model.callCount).toBe(1)
+  })
+})
+
+describe('options of a send that cannot take effect', () => {
+  const requestContext = new RequestContext()
+  const cases: Array<[field: string, options: Partial<SendOptions>]> = [
+    ['ifIdle.behavior', { runId: 'r', ifIdle: { behavior: 'persist' } }],
+    ['ifIdle.attributes', { runId: 'r', ifIdle: { attributes: { a: 1 } } }],
+    ['ifIdle.streamOptions.maxSteps', { runId: 'r', ifIdle: { streamOptions: { maxSteps: 1 } } }],
+    ...(['persist', 'discard'] as const).flatMap((behavior): Array<[string, Partial<SendOptions>]> => [
+      ['ifIdle.streamOptions.maxSteps', { ifIdle: { behavior, streamOptions: { maxSteps: 1 } } }],
+      ['ifIdle.streamOptions.runId', { ifIdle: { behavior, streamOptions: { requestContext, runId: 'x' } } }],
+      ['ifIdle.streamOptions.memory.options', { ifIdle: { behavior, streamOptions: { memory: { options: { lastMessages: 1 } } } } }],
+    ]),
+    ['ifIdle.streamOptions.memory.thread', { ifIdle: { behavior: 'discard', streamOptions: { memory: { thread: { title: 'x' } } } } }],
+  ]
+
+  it.each(cases)('[A3.10] %s is rejected by name: %j', async (field, options) => {
+    const { agent } = made()
+    const send = { ...target, ...options } as SendOptions
+    for (const call of [() => agent.sendMessage('x', send), () => agent.queueMessage('x', send), () => agent.sendSignal({ type: 'reactive', contents: 'x' }, send)]) {
+      expect(call).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field }, message: expect.stringContaining(`${field} has no effect`) as string }))
+    }
+    await expect(agent.sendStateSignal({ id: 's', cacheKey: 'k', contents: 'x' }, send)).rejects.toMatchObject({ details: { field } })
+  })
+
+  it('[A3.10] a queued message that is to interrupt is rejected', () => {
+    const { agent } = made()
+    expect(() => agent.queueMessage('x', { ...target, ifActive: { behavior: 'interrupt' } })).toThrow(/interrupt.*has no effect/)
+  })
+
+  it('[A3.10] what takes effect without a run is accepted: the request context, and title and metadata of a thread that stores the signal', async () => {
+    const { agent } = made()
+    const streamOptions = { requestContext, memory: { thread: { title: 'Notes', metadata: { a: 1 } }, resource: target.resourceId } }
+    expect(await agent.sendMessage('x', { ...target, ifIdle: { behavior: 'persist', streamOptions } }).outcome).toMatchObject({ action: 'persisted' })
+    expect(await (await agent.getMemory()).getThreadById(target)).toMatchObject({ title: 'Notes', metadata: { a: 1 } })
+    const discarded = { behavior: 'discard' as const, streamOptions: { requestContext, memory: { thread: target.threadId } } }
+    expect(await agent.sendMessage('x', { ...target, ifIdle: discarded }).outcome).toMatchObject({ action: 'discarded' })
+    expect(await agent.sendMessage('x', { runId: 'none', ifIdle: { streamOptions: { requestContext } } }).outcome).toMatchObject({ code: 'no_active_run' })
   })
 })
 

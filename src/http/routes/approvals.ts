@@ -1,14 +1,16 @@
 import { queueTurn } from '../../agent/call.ts'
+import { checkOptions } from '../../agent/options.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { AgentInput } from '../../message/read/input.ts'
+import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { findCallerRun } from '../request/access.ts'
 import { checkRoles, omitUndefined, parseDate, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type ObjectSchema, type Route } from '../route.ts'
 import { decided, fullOutput, suspendedRuns } from '../schema/response-schemas.ts'
-import { anything, date, flag, id, object, page, perPage, record, text, threadScope } from '../schema/schemas.ts'
+import { anything, continuedOptions, date, flag, id, object, page, perPage, text, threadScope } from '../schema/schemas.ts'
 import { fullOutputResponse } from './generate.ts'
 
 interface Approval {
@@ -49,7 +51,7 @@ const resumption = object({ runId: id, ...request, resumeData: anything }, ['run
 const approval = object(
   {
     ...threadScope, ...request, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }),
-    messages: anything, streamOptions: record,
+    messages: anything, streamOptions: continuedOptions,
   },
   ['threadId', 'approved'],
 )
@@ -107,6 +109,27 @@ function requestOf({ body, principal, approvable }: Pick<Call<DecidedRequest, un
   return { ...omitUndefined({ toolCallId, approvalId: approvable ?? approvalId, digest }), by: principal.id }
 }
 
+/** The options of the run that continues with the results of a client's tools. It has an id of its own. */
+async function readContinuation(call: Call<Approval, unknown>, thread: string, resource: string): Promise<AgentExecutionOptions> {
+  const { runId: _, ...given } = call.body.streamOptions ?? {}
+  const { thread: named, resource: owner, options: chosen } = (given.memory ?? {}) as NonNullable<WokenRunOptions['memory']>
+  const repeated = { thread: typeof named === 'string' ? named : named?.id, resource: owner }
+  for (const [field, value] of Object.entries({ thread, resource })) {
+    const other = repeated[field as keyof typeof repeated]
+    if (other === undefined || other === value) continue
+    const message = `streamOptions.memory.${field} is '${other}', but the thread is that of the call. Leave it out.`
+    throw new HeedError('invalid_argument', message, { details: { field: `streamOptions.memory.${field}` } })
+  }
+  const options = { ...(await readRunOptions(call, given)), memory: { thread, resource, ...(chosen && { options: chosen }) } }
+  checkOptions(options, 'streamOptions')
+  return options
+}
+
+function optionsOfDecision(): HeedError {
+  const message = 'streamOptions has no effect: a run that continues after a decision has its options already. Leave it out, or send messages.'
+  return new HeedError('invalid_argument', message, { details: { field: 'streamOptions' } })
+}
+
 export const approvals: readonly Route[] = [
   route<Approval>({
     method: 'POST',
@@ -117,11 +140,11 @@ export const approvals: readonly Route[] = [
     send: true,
     body: approval,
     async handle(call) {
-      const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
+      const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions: given } = call.body
       const resourceId = requireResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
         checkRoles(call, messages)
-        const options = await readRunOptions(call, streamOptions)
+        const options = await readContinuation(call, threadId, resourceId)
         const { runId } = await queueTurn(call.agent, {
           threadId,
           resourceId,
@@ -131,6 +154,7 @@ export const approvals: readonly Route[] = [
         })
         return { accepted: true, runId, ...omitUndefined({ toolCallId }) }
       }
+      if (given !== undefined) throw optionsOfDecision()
       await checkThread(call, { threadId, resourceId })
       const optional = omitUndefined({ id: call.idempotencyKey, resumeData, declineContext })
       return call.agent.sendToolApproval({ threadId, resourceId, approved, ...requestOf(call), ...optional })

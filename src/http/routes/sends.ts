@@ -111,15 +111,18 @@ function sendOptions(
     ...(runId === undefined ? {} : { runId }),
     ...(threadId === undefined ? {} : { threadId }),
     ...(resourceId === undefined ? {} : { resourceId }),
-    ...(ifActive ? { ifActive: pick(ifActive, activeFields) } : {}),
-    ...(ifIdle || hasOptions ? { ifIdle: { ...pick(ifIdle ?? {}, idleFields), ...(hasOptions ? { streamOptions } : {}) } } : {}),
+    ...(ifActive ? { ifActive } : {}),
+    ...(ifIdle || hasOptions ? { ifIdle: { ...withoutOptions(ifIdle), ...(hasOptions ? { streamOptions } : {}) } } : {}),
   }
   // The caller has checked the target.
   return options as SendOptions
 }
 
-const activeFields = Object.keys(target.ifActive.properties)
-const idleFields = Object.keys(target.ifIdle.properties).filter((name) => name !== 'streamOptions')
+type IdleBranch = NonNullable<Target['ifIdle']>
+
+function withoutOptions({ streamOptions: _, ...branch }: IdleBranch = {}): Omit<IdleBranch, 'streamOptions'> {
+  return branch
+}
 
 function hasProperties(value: object): boolean {
   for (const _ in value) return true

@@ -65,21 +65,29 @@ export const runOptions: Record<string, JSONSchema> = {
 }
 
 const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }
+const memoryChoices = { lastMessages, semanticRecall: { anyOf: [flag, record] }, readOnly: flag, save: flag }
 /** The options of memory that a caller may choose. */
-export const memoryOptions = object({ lastMessages, semanticRecall: { anyOf: [flag, record] }, readOnly: flag, save: flag })
+export const memoryOptions = object(memoryChoices)
+
+/** Options of a run that existing clients send, and that have no effect: traces are configured on the server. */
+export const toleratedOptions: Record<string, JSONSchema> = { tracingOptions: anything }
 
 /** The options of the run that a send may start. Its thread is that of the send, which `memory` may repeat. */
-const sentThread = { anyOf: [id, object({ id, title: text, metadata: record })] }
-const sentMemory = object({ thread: sentThread, resource: id, options: memoryOptions })
-export const streamOptions = object({ ...runOptions, runId: id, memory: sentMemory })
+const sentThread = { anyOf: [id, closed({ id, title: text, metadata: record })] }
+const sentMemory = { thread: sentThread, resource: id, options: closed(memoryChoices) }
+export const streamOptions = closed({ ...runOptions, ...toleratedOptions, runId: id, memory: closed(sentMemory) })
+
+/** The options of a run that continues with results of a client's tools: clients repeat those of the run before it, with its id. */
+const sameThread = { anyOf: [id, closed({ id }, ['id'])] }
+export const continuedOptions = closed({ ...streamOptions.properties, memory: closed({ ...sentMemory, thread: sameThread }) })
 
 /** The target of a send: the active run, or a thread of a resource. */
 export const target = {
   runId: id,
   resourceId: id,
   threadId: id,
-  ifActive: object({ behavior: { enum: ['deliver', 'interrupt', 'persist', 'discard'] }, attributes: record }),
-  ifIdle: object({ behavior: { enum: ['wake', 'persist', 'discard'] }, attributes: record, streamOptions }),
+  ifActive: closed({ behavior: { enum: ['deliver', 'interrupt', 'persist', 'discard'] }, attributes: record }),
+  ifIdle: closed({ behavior: { enum: ['wake', 'persist', 'discard'] }, attributes: record, streamOptions }),
 }
 
 export const threadScope: Record<string, JSONSchema> = { threadId: id, resourceId: id }

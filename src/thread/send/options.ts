@@ -56,11 +56,49 @@ export function checkSendOptions(options: SendOptions): CheckedSend {
   checkKeys(options ?? {}, '', sendKeys)
   if (runId === undefined && threadId === undefined) throw badTarget('threadId')
   if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
-  return {
+  const checked: CheckedSend = {
     options,
     ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, activeKeys),
     ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, idleKeys),
   }
+  if (ifIdle) checkIdleApplies(ifIdle, runId, checked.ifIdle.behavior)
+  return checked
+}
+
+/**
+ * Rejects options of `ifIdle` that cannot take effect: those of a send to an active run, and those of a run that does not start. The
+ * request context stays, since the storage may depend on it; so do title and metadata of a thread that stores the signal.
+ */
+function checkIdleApplies(ifIdle: NonNullable<SendBranches['ifIdle']>, runId: string | undefined, behavior: IdleBehavior): void {
+  if (runId !== undefined) {
+    const why = 'a send with a runId reaches an active run only'
+    for (const name of ['behavior', 'attributes'] as const) if (ifIdle[name] !== undefined) throw withoutEffect(`ifIdle.${name}`, why)
+    checkNoRun(ifIdle.streamOptions, why, [])
+  } else if (behavior !== 'wake') {
+    const why = `with the behavior '${behavior}' no run starts`
+    checkNoRun(ifIdle.streamOptions, why, behavior === 'persist' ? ['thread', 'resource'] : ['resource'])
+  }
+}
+
+function checkNoRun(options: WokenRunOptions | undefined, why: string, ofMemory: readonly string[]): void {
+  for (const [name, value] of Object.entries(options ?? {})) {
+    if (value === undefined || name === 'requestContext') continue
+    if (name !== 'memory') throw withoutEffect(`ifIdle.streamOptions.${name}`, why)
+    for (const [field, given] of Object.entries(value as object)) {
+      const isTarget = field === 'thread' && typeof given === 'string'
+      if (given === undefined || isTarget || ofMemory.includes(field)) continue
+      throw withoutEffect(`ifIdle.streamOptions.memory.${field}`, why)
+    }
+  }
+}
+
+function withoutEffect(field: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `${field} has no effect: ${why}. Leave it out.`, { details: { field } })
+}
+
+/** A queued message waits for the end of the active run, and can't interrupt it. */
+export function checkQueued({ ifActive }: CheckedSend): void {
+  if (ifActive.behavior === 'interrupt') throw withoutEffect("ifActive.behavior 'interrupt'", 'a queued message waits for the end of the active run')
 }
 
 /** Whether the signal may go into history without a run. */

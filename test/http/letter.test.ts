@@ -70,7 +70,7 @@ describe('what existing clients ask, to the letter', () => {
         expect([status, text], `${path} ${JSON.stringify(more)}`).toEqual([400, expect.stringContaining(name) as string])
       }
     }
-    expect((await post('/agents/guide/queue-message', { message: 'Hi', ...thread, ifActive: { behavior: 'interrupt' } })).text).toContain('interrupt')
+    expect((await post('/agents/guide/queue-message', { message: 'Hi', ...thread, ifActive: { behavior: 'interrupt' } })).text).toContain('ifActive.behavior has no effect')
     const approval = (streamOptions: object, more: object = { messages: 'Hi' }) => post('/agents/guide/send-tool-approval', { ...thread, toolCallId: 'c', approved: true, streamOptions, ...more })
     for (const name of ['unknownOption', 'memory.threads']) {
       const [outer = '', inner] = name.split('.')

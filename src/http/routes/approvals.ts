@@ -126,7 +126,7 @@ async function readContinuation(call: Call<Approval, unknown>, thread: string, r
 }
 
 function optionsOfDecision(): HeedError {
-  const message = 'streamOptions has no effect: a run that continues after a decision has its options already. Leave it out, or send messages.'
+  const message = 'streamOptions has no effect: a run that continues after a decision has its options. Leave it out, or send messages.'
   return new HeedError('invalid_argument', message, { details: { field: 'streamOptions' } })
 }
 

@@ -98,7 +98,8 @@ function withoutEffect(field: string, why: string): HeedError {
 
 /** A queued message waits for the end of the active run, and can't interrupt it. */
 export function checkQueued({ ifActive }: CheckedSend): void {
-  if (ifActive.behavior === 'interrupt') throw withoutEffect("ifActive.behavior 'interrupt'", 'a queued message waits for the end of the active run')
+  const why = 'a queued message waits for the end of the active run'
+  if (ifActive.behavior === 'interrupt') throw withoutEffect('ifActive.behavior', why)
 }
 
 /** Whether the signal may go into history without a run. */

@@ -28,9 +28,11 @@ export interface Route {
   readonly query?: ObjectSchema
   readonly body?: ObjectSchema
   /** `events`: a stream of server-sent events. */
-  readonly response: 'json' | 'events'
-  /** The part of a JSON response that clients may rely on. */
+  readonly response: 'json' | 'events' | 'text'
+  /** The part of a JSON response that clients may rely on. Every route with such a response has one. */
   readonly responseSchema?: JSONSchema
+  /** Answers with 204 if there is nothing to answer. */
+  readonly mayBeEmpty?: true
   /** Needs no authentication. */
   readonly anonymous?: true
   /** Exempt from the rate limit: monitoring must work whatever the load. */
@@ -169,23 +171,31 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
   }
 }
 
-function operation({ method, path, summary, query, body, response, responseSchema, anonymous, send }: Route): JSONSchema {
+function operation(route: Route): JSONSchema {
+  const { method, path, summary, query, body, anonymous, send, mayBeEmpty } = route
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
     name, in: 'query', required: query?.required?.includes(name) ?? false, ...serialization(schema),
   }))
-  const json = { 'application/json': { schema: responseSchema ?? { type: 'object' } } }
   return {
     summary,
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     security: anonymous ? [] : [{ bearer: [] }],
-    parameters: [...inPath, ...inQuery, ...(send ? [idempotencyKey] : [])],
+    parameters: [...inPath, ...inQuery, ...(anonymous ? [] : [requestContext]), ...(send ? [idempotencyKey] : [])],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {
-      200: { description: summary, content: response === 'events' ? { 'text/event-stream': { schema: eventStream } } : json },
+      200: { description: summary, content: contentOf(route) },
+      ...(mayBeEmpty ? { 204: { description: 'There is nothing to answer.' } } : {}),
       default: failure,
     },
   }
+}
+
+function contentOf({ response, responseSchema, method, path }: Route): JSONSchema {
+  if (response === 'events') return { 'text/event-stream': { schema: eventStream } }
+  if (response === 'text') return { 'text/plain': { schema: { type: 'string' } } }
+  if (!responseSchema) throw new Error(`The response of ${method} ${path} has no schema.`)
+  return { 'application/json': { schema: responseSchema } }
 }
 
 /** How a value is written in a query, in a way that the server reads. */
@@ -198,6 +208,11 @@ function serialization(schema: JSONSchema): JSONSchema {
 
 const eventStream = {
   type: 'string', description: 'Server-sent events: `data: {chunk}` and an empty line for each chunk, then `data: [DONE]`.',
+}
+
+const requestContext = {
+  name: 'requestContext', in: 'query', required: false, schema: { type: 'string' },
+  description: 'The request context of requests without a body: a JSON object, in base64.',
 }
 
 const idempotencyKey = {

@@ -39,7 +39,8 @@ export const chat: readonly Route[] = [
     },
   }),
   route<never, { resourceId?: string }>({
-    method: 'GET', path: '/agents/:agentId/chat/:threadId/stream', response: 'events', read: true, query: object({ resourceId: id }),
+    method: 'GET', path: '/agents/:agentId/chat/:threadId/stream', response: 'events', mayBeEmpty: true, read: true,
+    query: object({ resourceId: id }),
     summary: 'The UI message stream of the answer that is being written or is suspended; 204 if there is none',
     async handle(call) {
       const transport = await transportFor(call, resolveResource(call.principal, call.query.resourceId))

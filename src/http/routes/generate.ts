@@ -8,8 +8,8 @@ import type { WaitingCall } from '../../run/step/step-result.ts'
 import { requireResource } from '../auth/principal.ts'
 import { checkRoles, omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { fullOutput } from '../schema/response-schemas.ts'
-import { anything, id, memoryOptions, object, runOptions } from '../schema/schemas.ts'
+import { explainedPrompt, fullOutput } from '../schema/response-schemas.ts'
+import { anything, id, memoryOptions, object, record, runOptions, text } from '../schema/schemas.ts'
 
 interface GenerateBody extends Record<string, unknown> {
   messages: AgentInput
@@ -21,7 +21,7 @@ interface GenerateBody extends Record<string, unknown> {
 
 type GenerateCall = Call<GenerateBody, unknown>
 
-const thread = { anyOf: [id, object({ id, title: { type: 'string' }, metadata: { type: 'object' } }, ['id'])] }
+const thread = { anyOf: [id, object({ id, title: text, metadata: record }, ['id'])] }
 const memory = object({ thread, resource: id, options: memoryOptions })
 const body = object({ ...runOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'])
 
@@ -57,6 +57,7 @@ export const generate: readonly Route[] = [
     path: '/agents/:agentId/explain-prompt',
     summary: 'The prompt that the model would get, part by part',
     response: 'json',
+    responseSchema: explainedPrompt,
     body,
     read: true,
     handle: async (call) => call.agent.explainPrompt(call.body.messages, await optionsOf(call)),

@@ -63,6 +63,7 @@ export const memory: readonly Route[] = [
     path: `${workingMemoryPath}/versions`,
     summary: 'Versions of the working memory, newest first',
     response: 'json',
+    responseSchema: responses.workingMemoryVersions,
     read: true,
     query: object({ ...memoryQuery, limit, before: version }),
     async handle(call) {
@@ -76,6 +77,7 @@ export const memory: readonly Route[] = [
     path: `${workingMemoryPath}/undo`,
     summary: 'Restores a version of the working memory, or the previous one',
     response: 'json',
+    responseSchema: responses.undoneWorkingMemory,
     query: object(memoryQuery),
     body: closed({ resourceId: id, version, expectedVersion: version }),
     async handle(call) {
@@ -110,6 +112,7 @@ export const memory: readonly Route[] = [
     path: '/memory/observational-memory',
     summary: 'Always rejected: no agent of this server has one',
     response: 'json',
+    responseSchema: responses.neverAnswered,
     query: object({ ...memoryQuery, threadId: id }),
     handle() {
       throw new HeedError('unsupported_option', 'Observational memory is not enabled for this agent.')

@@ -11,6 +11,7 @@ import { requireResource } from '../auth/principal.ts'
 import { scopeOf, threadIdOf } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { anything, closed, id, ids, limit, object, record, streamOptions, text, threadScope } from '../schema/schemas.ts'
 
 interface SendBody {
@@ -40,12 +41,13 @@ const path = '/agents/:agentId/threads/:threadId/notifications'
 export const notifications: readonly Route[] = [
   route<SendBody>({
     method: 'POST', path: '/agents/:agentId/notifications', summary: 'Sends one or several notifications to the inbox of a thread',
-    response: 'json', send: true,
+    response: 'json', responseSchema: responses.sentNotifications, send: true,
     body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions }) }, ['threadId']),
     handle: send,
   }),
   route<never, ListQuery>({
     method: 'GET', path, summary: 'The notifications of a thread, newest first, and their number by status', response: 'json', read: true,
+    responseSchema: responses.notificationPage,
     query: object({
       resourceId: id, status: oneOf(notificationStatuses), priority: oneOf(priorities), source: text, kind: text,
       search: { ...text, maxLength: maxSearchLength }, limit, after: id,
@@ -58,6 +60,7 @@ export const notifications: readonly Route[] = [
   }),
   route<never, { resourceId?: string }>({
     method: 'GET', path: `${path}/:notificationId`, summary: 'One notification, with its payload', response: 'json', read: true,
+    responseSchema: responses.notification,
     query: object({ resourceId: id }),
     async handle(call) {
       const { notificationId = '' } = call.params
@@ -69,6 +72,7 @@ export const notifications: readonly Route[] = [
   }),
   route<{ resourceId?: string; ids: string[]; status: MarkedStatus }>({
     method: 'POST', path: `${path}/mark`, summary: 'Marks notifications as seen, dismissed or archived', response: 'json',
+    responseSchema: responses.markedNotifications,
     body: closed({ resourceId: id, ids, status: { enum: ['seen', 'dismissed', 'archived'] } }, ['ids', 'status']),
     async handle(call) {
       const { store, scope } = await openInbox(call, call.body.resourceId, 'write')
@@ -77,6 +81,7 @@ export const notifications: readonly Route[] = [
   }),
   route<{ resourceId?: string; ids: string[] }>({
     method: 'POST', path: `${path}/retry`, summary: 'Retries notifications that could not be delivered', response: 'json',
+    responseSchema: responses.retriedNotifications,
     body: closed({ resourceId: id, ids }, ['ids']),
     async handle(call) {
       const { store, scope } = await openInbox(call, call.body.resourceId, 'write')

@@ -2,6 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { Heed } from '../../heed/heed.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type JSONSchema, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { closed } from '../schema/schemas.ts'
 import type { EventStreams } from '../sse/event-stream.ts'
 
@@ -20,6 +21,7 @@ export function operations({ metrics, openApi }: Operations): Route[] {
       path: '/health',
       summary: 'The process is alive',
       response: 'json',
+      responseSchema: responses.alive,
       anonymous: true,
       unlimited: true,
       handle: () => ({ status: 'ok' }),
@@ -29,6 +31,7 @@ export function operations({ metrics, openApi }: Operations): Route[] {
       path: '/ready',
       summary: 'All agents are registered, their storages respond, and what is due is sent',
       response: 'json',
+      responseSchema: responses.ready,
       anonymous: true,
       unlimited: true,
       async handle({ heed }) {
@@ -55,6 +58,7 @@ export function operations({ metrics, openApi }: Operations): Route[] {
       path: '/tick',
       summary: 'Does the work that is due, for servers that do not keep running',
       response: 'json',
+      responseSchema: responses.ticked,
       body: tick,
       handle: ({ heed, body: { limit, timeoutMs } }) => heed.tick(omitUndefined({ limit, timeoutMs })),
     }),
@@ -62,10 +66,18 @@ export function operations({ metrics, openApi }: Operations): Route[] {
       method: 'GET',
       path: '/metrics',
       summary: 'Counters for operators, in the text format of Prometheus',
-      response: 'json',
+      response: 'text',
       handle: ({ heed }) => new Response(metrics.text(heed), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } }),
     }),
-    route({ method: 'GET', path: '/openapi.json', summary: 'This document', response: 'json', anonymous: true, handle: () => openApi() }),
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'This document',
+      response: 'json',
+      responseSchema: responses.openApiDocument,
+      anonymous: true,
+      handle: () => openApi(),
+    }),
   ]
 }
 

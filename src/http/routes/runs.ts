@@ -6,6 +6,7 @@ import { resolveResource } from '../auth/principal.ts'
 import { findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { closed, id, limit, object, page, perPage, record, threadScope } from '../schema/schemas.ts'
 
 interface RunBody {
@@ -51,6 +52,7 @@ export const runs: readonly Route[] = [
     path: '/agents/:agentId/parked-runs',
     summary: 'Parked runs, newest first',
     response: 'json',
+    responseSchema: responses.parkedRuns,
     read: true,
     query: object({ ...threadScope, page, perPage }),
     async handle({ agent, principal, query }) {
@@ -68,6 +70,7 @@ export const runs: readonly Route[] = [
     path: '/agents/:agentId/threads/:threadId/retry',
     summary: 'Continues a parked run from its last finished step',
     response: 'json',
+    responseSchema: responses.retried,
     body: closed({ resourceId: id, runId: id }),
     handle(call) {
       const { resourceId, runId } = call.body
@@ -79,6 +82,7 @@ export const runs: readonly Route[] = [
     path: '/agents/:agentId/active-threads',
     summary: 'Threads with an active or suspended run',
     response: 'json',
+    responseSchema: responses.activeThreads,
     read: true,
     query: object({ resourceId: id, limit }),
     async handle({ agent, principal, query }) {

@@ -7,6 +7,7 @@ import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } 
 import { isOperator, requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schema/schemas.ts'
 
 interface NewSchedule {
@@ -40,22 +41,23 @@ const newSchedule = closed(
 export const schedules: readonly Route[] = [
   route<NewSchedule>({
     method: 'POST', path: all, summary: 'Creates a schedule, or replaces the one with the same id', response: 'json', send: true,
-    body: newSchedule,
+    responseSchema: responses.schedule, body: newSchedule,
     handle: createSchedule,
   }),
   route<never, Owner & { threadId?: string; status?: ScheduleStatus; limit?: number; after?: string }>({
-    method: 'GET', path: all, summary: 'Schedules, by id', response: 'json', read: true,
+    method: 'GET', path: all, summary: 'Schedules, by id', response: 'json', read: true, responseSchema: responses.schedulePage,
     query: object({ ...threadScope, status: { enum: ['active', 'paused', 'done'] }, limit, after: id }),
     handle: ({ agent, principal, query: { resourceId, ...rest } }) =>
       agent.schedules.list({ ...rest, ...omitUndefined({ resourceId: resolveResource(principal, resourceId) }) }),
   }),
   route<never, Owner>({
     method: 'GET', path: one, summary: 'One schedule', response: 'json', read: true, query: object({ resourceId: id }),
+    responseSchema: responses.schedule,
     handle: (call) => requireSchedule(call, call.query.resourceId),
   }),
   ...(['pause', 'resume'] as const).map((action) =>
     route<Owner>({
-      method: 'POST', path: `${one}/${action}`, response: 'json', body: closed({ resourceId: id }),
+      method: 'POST', path: `${one}/${action}`, response: 'json', responseSchema: responses.schedule, body: closed({ resourceId: id }),
       summary: action === 'pause' ? 'Pauses a schedule' : 'Resumes a schedule with its next occurrence',
       async handle(call) {
         const { id, resourceId } = await requireSchedule(call, call.body.resourceId)
@@ -64,6 +66,7 @@ export const schedules: readonly Route[] = [
     })),
   route<never, Owner>({
     method: 'DELETE', path: one, summary: 'Removes a schedule', response: 'json', query: object({ resourceId: id }),
+    responseSchema: responses.removedSchedule,
     async handle(call) {
       const { id, resourceId } = await requireSchedule(call, call.query.resourceId)
       return { removed: await call.agent.schedules.remove({ id, resourceId }) }

@@ -1,6 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import { existingScope, scopeOf, threadIdOf, unlessMissing } from '../request/access.ts'
 import { route, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { closed, id, ids, limit, object } from '../schema/schemas.ts'
 
 interface Owner {
@@ -16,6 +17,7 @@ const body = closed({ resourceId: id, signalIds: ids }, ['signalIds'])
 export const threadState: readonly Route[] = [
   route<never, Owner>({
     method: 'GET', path: `${thread}/queue`, summary: 'The pending signals of a thread, in order', response: 'json', read: true, query,
+    responseSchema: responses.queue,
     async handle(call) {
       const scope = scopeOf(call.principal, threadIdOf(call), call.query.resourceId)
       return { queued: await unlessMissing(call.agent.listQueued(scope), []) }
@@ -23,6 +25,7 @@ export const threadState: readonly Route[] = [
   }),
   route<Owner & { signalIds: string[] }>({
     method: 'POST', path: `${thread}/queue/cancel`, summary: 'Removes signals from the queue', response: 'json', body,
+    responseSchema: responses.cancelledSignals,
     async handle(call) {
       const { resourceId, signalIds } = call.body
       return { cancelledSignalIds: await call.agent.cancelQueued({ ...(await existingScope(call, resourceId)), signalIds }) }
@@ -30,6 +33,7 @@ export const threadState: readonly Route[] = [
   }),
   route<Owner & { signalIds: string[] }>({
     method: 'POST', path: `${thread}/queue/reorder`, summary: 'Reorders queued messages', response: 'json', body,
+    responseSchema: responses.reorderedSignals,
     async handle(call) {
       const { resourceId, signalIds } = call.body
       return { signalIds: await call.agent.reorderQueued({ ...(await existingScope(call, resourceId)), signalIds }) }
@@ -37,6 +41,7 @@ export const threadState: readonly Route[] = [
   }),
   route<never, Owner>({
     method: 'GET', path: `${thread}/signals/:signalId`, summary: 'What became of a signal', response: 'json', read: true, query,
+    responseSchema: responses.explainedSignal,
     async handle(call) {
       const { signalId = '' } = call.params
       const explained = await call.agent.explain({ ...(await existingScope(call, call.query.resourceId)), signalId })
@@ -46,6 +51,7 @@ export const threadState: readonly Route[] = [
   }),
   route<never, Owner>({
     method: 'GET', path: `${thread}/active-run`, summary: 'The run that is active or suspended', response: 'json', read: true, query,
+    responseSchema: responses.activeRun,
     async handle(call) {
       const scope = scopeOf(call.principal, threadIdOf(call), call.query.resourceId)
       return { run: (await unlessMissing(call.agent.activeRun(scope), null)) ?? null }
@@ -56,6 +62,7 @@ export const threadState: readonly Route[] = [
     path: lanes,
     summary: 'The lanes of a thread, by id',
     response: 'json',
+    responseSchema: responses.lanes,
     read: true,
     query: object({ resourceId: id, after: id, limit }),
     async handle(call) {
@@ -68,6 +75,7 @@ export const threadState: readonly Route[] = [
     path: `${lanes}/:laneId`,
     summary: 'The current state of a lane',
     response: 'json',
+    responseSchema: responses.lane,
     read: true,
     query,
     async handle(call) {
@@ -82,6 +90,7 @@ export const threadState: readonly Route[] = [
     path: `${lanes}/:laneId/history`,
     summary: 'The signals of a lane, newest first',
     response: 'json',
+    responseSchema: responses.laneHistory,
     read: true,
     query: object({ resourceId: id, before: { type: 'integer', minimum: 0 }, limit }),
     async handle(call) {

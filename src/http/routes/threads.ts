@@ -142,6 +142,7 @@ export const threads: readonly Route[] = [
     path: `${one}/clones`,
     summary: 'The clones of a thread, oldest first',
     response: 'json',
+    responseSchema: responses.threadList,
     read: true,
     query,
     async handle(call) {
@@ -154,6 +155,7 @@ export const threads: readonly Route[] = [
     path: `${one}/source`,
     summary: 'The thread that this one was cloned from',
     response: 'json',
+    responseSchema: responses.thread,
     read: true,
     query,
     async handle(call) {
@@ -169,6 +171,7 @@ export const threads: readonly Route[] = [
     path: `${one}/clone-history`,
     summary: 'The chain of clones from the first source to this thread',
     response: 'json',
+    responseSchema: responses.threadList,
     read: true,
     query,
     async handle(call) {

@@ -7,6 +7,7 @@ import { evaluationsOf, watchInputSchema } from '../../watch/criteria.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { closed, id, limit, object, threadScope } from '../schema/schemas.ts'
 
 interface NewWatch {
@@ -26,23 +27,26 @@ const one = `${all}/:watchId`
 export const watches: readonly Route[] = [
   route<NewWatch>({
     method: 'POST', path: all, summary: 'Waits for a message; a watch with the same id is returned as it is', response: 'json', send: true,
+    responseSchema: responses.watch,
     body: closed({ ...threadScope, id, watch: watchInputSchema }, ['threadId', 'watch']),
     handle: registerWatch,
   }),
   route<never, Owner & { threadId?: string; state?: WatchState; limit?: number; after?: string }>({
-    method: 'GET', path: all, summary: 'Watches, by id', response: 'json', read: true,
+    method: 'GET', path: all, summary: 'Watches, by id', response: 'json', read: true, responseSchema: responses.watchPage,
     query: object({ ...threadScope, state: { enum: ['open', 'ended'] }, limit, after: id }),
     handle: ({ agent, principal, query: { resourceId, ...rest } }) =>
       agent.listWatches({ ...rest, ...omitUndefined({ resourceId: resolveResource(principal, resourceId) }) }),
   }),
   route<never, Owner>({
     method: 'GET', path: one, summary: 'One watch, with the messages that were considered', response: 'json', read: true,
+    responseSchema: responses.watchDetails,
     query: object({ resourceId: id }),
     handle: (call) => requireWatch(call, call.query.resourceId),
   }),
   route<never, Owner & { limit?: number; after?: number }>({
     method: 'GET', path: `${one}/explanation`, summary: 'Every message that a watch considered, and why it did or did not match',
-    response: 'json', read: true, query: object({ resourceId: id, limit, after: { type: 'integer', minimum: 0 } }),
+    response: 'json', responseSchema: responses.explainedWatch, read: true,
+    query: object({ resourceId: id, limit, after: { type: 'integer', minimum: 0 } }),
     async handle(call) {
       const { id: watchId, resourceId } = await requireWatch(call, call.query.resourceId)
       const { limit, after } = call.query
@@ -50,7 +54,7 @@ export const watches: readonly Route[] = [
     },
   }),
   route<never, Owner>({
-    method: 'DELETE', path: one, summary: 'Ends a watch; an ended one is returned as it is', response: 'json',
+    method: 'DELETE', path: one, summary: 'Ends a watch; an ended one is returned as it is', response: 'json', responseSchema: responses.watch,
     query: object({ resourceId: id }),
     async handle(call) {
       const { id, resourceId } = await requireWatch(call, call.query.resourceId)

@@ -1,7 +1,7 @@
 import type { JSONSchema } from '../route.ts'
 import { anything, flag, object, record, text } from './schemas.ts'
 
-/** The fields of responses that existing clients read. A response may have more. */
+/** The fields of responses that clients may rely on. A response may have more. */
 
 const count: JSONSchema = { type: 'integer', minimum: 0 }
 const listOf = (items: JSONSchema): JSONSchema => ({ type: 'array', items })
@@ -118,3 +118,124 @@ export const searchResults = object(
 
 export const memoryStatus = object({ result: flag }, ['result'])
 export const memoryConfig = object({ config: record }, ['config'])
+
+/** What became of a signal. */
+const signalState = { enum: ['pending', 'taken', 'consumed', 'rejected', 'cancelled'] }
+const queuedSignal = object(
+  { id: text, kind: { enum: ['enter', 'turn'] }, agentId: text, runId: text, acceptedAt: text, signal: record },
+  ['id', 'kind', 'agentId', 'acceptedAt'],
+)
+export const queue = object({ queued: listOf(queuedSignal) }, ['queued'])
+export const cancelledSignals = object({ cancelledSignalIds: listOf(text) }, ['cancelledSignalIds'])
+export const reorderedSignals = object({ signalIds: listOf(text) }, ['signalIds'])
+export const explainedSignal = object(
+  {
+    id: text, state: signalState, route: text, agentId: text, acceptedAt: text, ahead: count, runId: text, step: count, run: record,
+    reason: text, processorId: text,
+  },
+  ['id', 'state', 'route', 'agentId', 'acceptedAt'],
+)
+const activeRunFields = object({ runId: text, status: { enum: ['running', 'suspended'] } }, ['runId', 'status'])
+export const activeRun = object({ run: { anyOf: [activeRunFields, { type: 'null' }] } }, ['run'])
+export const activeThreads = object(
+  { threads: listOf(object({ id: text, resourceId: text, status: text }, ['id', 'resourceId', 'status'])) }, ['threads'],
+)
+const parkedRun = object(
+  {
+    runId: text, threadId: text, resourceId: text, agentId: text, status: { const: 'parked' }, step: count, attempts: count, startedAt: text,
+    endedAt: text, error: anything,
+  },
+  ['runId', 'threadId', 'resourceId', 'agentId', 'status', 'step', 'attempts', 'startedAt'],
+)
+export const parkedRuns = object({ runs: listOf(parkedRun), total: count }, ['runs', 'total'])
+export const retried = object({ accepted: { const: true }, runId: text }, ['accepted', 'runId'])
+export const explainedPrompt = object(
+  { parts: listOf(record), tokens: count, bytes: count, prefix: anything, fingerprints: listOf(anything) },
+  ['parts', 'tokens', 'bytes', 'fingerprints'],
+)
+
+const laneMode = { enum: ['snapshot', 'delta'] }
+const laneFields = { threadId: text, id: text, version: count, cacheKey: text, mode: laneMode, lastSignalId: text, lastSnapshotId: text }
+export const lanes = object({ lanes: listOf(object(laneFields, ['id', 'version', 'cacheKey', 'mode'])) }, ['lanes'])
+export const lane = object({ ...laneFields, value: anything, snapshot: record, deltas: listOf(record) }, ['id', 'version', 'cacheKey', 'mode', 'deltas'])
+export const laneHistory = object({ signals: listOf(record), more: flag }, ['signals', 'more'])
+
+export const notification = object(
+  {
+    id: text, threadId: text, resourceId: text, agentId: text, source: text, kind: text, status: text, summary: text,
+    priority: { enum: ['low', 'medium', 'high', 'urgent'] }, payload: anything, dedupeKey: text, coalesceKey: text, coalescedCount: count,
+    attributes: record, metadata: record, createdAt: text, updatedAt: text, deliverAt: text, summaryAt: text, deliveryAction: text,
+    deliveryReason: text, deliveryAttempts: count, lastDeliveryAttemptAt: text, lastDeliveryError: text, deliveredSignalId: text,
+    summarySignalId: text, deliveredAt: text, seenAt: text, dismissedAt: text, archivedAt: text, discardedAt: text,
+  },
+  ['id', 'threadId', 'resourceId', 'agentId', 'source', 'kind', 'priority', 'status', 'summary', 'coalescedCount', 'createdAt', 'updatedAt'],
+)
+const sentFields = { accepted: { const: true }, record: notification, decision: record, runId: text, signal: record, duplicate: flag }
+const sentNotification = object(sentFields, ['accepted', 'record', 'decision'])
+/** Of one notification: its result. Of a list: `results`. */
+export const sentNotifications = object({ ...sentFields, results: listOf(sentNotification) }, ['accepted'])
+const countsByStatus: JSONSchema = { type: 'object', additionalProperties: count }
+export const notificationPage = object(
+  { notifications: listOf(notification), more: flag, counts: countsByStatus }, ['notifications', 'more', 'counts'],
+)
+export const markedNotifications = object({ notifications: listOf(notification) }, ['notifications'])
+export const retriedNotifications = object({ retried: { anyOf: [count, listOf(text)] } }, ['retried'])
+
+const scheduleFields = {
+  id: text, agentId: text, threadId: text, resourceId: text, timing: record, overlap: { enum: ['allow', 'skip', 'replace'] },
+  missed: { enum: ['once', 'skip', 'all'] }, signal: record, status: { enum: ['active', 'paused', 'done'] }, nextAt: text, lastAt: text,
+  lastSignalId: text, lastError: text, createdAt: text, updatedAt: text, duplicate: flag,
+}
+export const schedule = object(
+  scheduleFields,
+  ['id', 'agentId', 'threadId', 'resourceId', 'timing', 'overlap', 'missed', 'signal', 'status', 'createdAt', 'updatedAt'],
+)
+export const schedulePage = object({ schedules: listOf(schedule), more: flag }, ['schedules', 'more'])
+export const removedSchedule = object({ removed: flag }, ['removed'])
+
+const watchFields = {
+  id: text, resourceId: text, threadId: text, agentId: text, description: text, criteria: record, mode: { enum: ['once', 'continuous'] },
+  exclusive: flag, mayEnd: flag, resultSchema: anything, state: { enum: ['open', 'ended'] }, reason: text, expiresAt: text,
+  maxEvaluations: count, evaluations: count, hits: count, skipped: count, createdAt: text, since: text, endedAt: text,
+}
+const requiredOfWatch = [
+  'id', 'resourceId', 'threadId', 'agentId', 'description', 'criteria', 'mode', 'state', 'expiresAt', 'maxEvaluations', 'evaluations', 'hits',
+]
+export const watch = object(watchFields, requiredOfWatch)
+export const watchPage = object({ watches: listOf(watch), more: flag }, ['watches', 'more'])
+export const watchDetails = object(
+  { ...watchFields, remainingEvaluations: count, remainingMs: count, candidates: listOf(record), moreCandidates: flag },
+  [...requiredOfWatch, 'remainingEvaluations', 'remainingMs', 'candidates', 'moreCandidates'],
+)
+export const explainedWatch = object({ ...watchFields, messages: listOf(record), more: flag }, [...requiredOfWatch, 'messages', 'more'])
+
+export const reply = object(
+  {
+    id: text, inboundId: text, seq: count, resourceId: text, channelId: text, agentId: text, threadId: text, state: text, reason: text,
+    policies: text, text, truncated: flag, providerId: text, attempts: count, error: record, createdAt: text, dueAt: text, settledAt: text,
+  },
+  ['id', 'inboundId', 'seq', 'resourceId', 'channelId', 'agentId', 'threadId', 'state', 'attempts', 'createdAt'],
+)
+export const replyPage = object({ replies: listOf(reply), more: flag }, ['replies', 'more'])
+
+export const threadList = object({ threads: listOf(thread) }, ['threads'])
+const workingMemoryVersion = object(
+  { version: count, workingMemory: { anyOf: [text, record] }, updatedAt: text }, ['version', 'workingMemory', 'updatedAt'],
+)
+export const workingMemoryVersions = object({ versions: listOf(workingMemoryVersion) }, ['versions'])
+export const undoneWorkingMemory = object({ version: count }, ['version'])
+
+/** Of a route that rejects every request. */
+export const neverAnswered: JSONSchema = { not: {} }
+
+/** Of a webhook: what its source answers. */
+export const webhookAnswer = record
+export const alive = object({ status: { const: 'ok' } }, ['status'])
+export const ready = object({ status: { const: 'ready' } }, ['status'])
+export const ticked = object(
+  { threads: count, notifications: count, schedules: count, watches: count, pruned: count },
+  ['threads', 'notifications', 'schedules', 'watches', 'pruned'],
+)
+export const openApiDocument = object(
+  { openapi: text, info: record, servers: listOf(record), paths: record, components: record }, ['openapi', 'info', 'paths'],
+)

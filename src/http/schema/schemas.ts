@@ -4,7 +4,8 @@ export const id: JSONSchema = { type: 'string', minLength: 1, maxLength: 512 }
 export const text: JSONSchema = { type: 'string' }
 export const flag: JSONSchema = { type: 'boolean' }
 export const anything: JSONSchema = {}
-export const record: JSONSchema = { type: 'object' }
+/** An object with any values. Without `additionalProperties`, generators of clients take it for one without any. */
+export const record: JSONSchema = { type: 'object', additionalProperties: true }
 export const date: JSONSchema = { type: 'string', maxLength: 64, description: 'ISO 8601' }
 export const page: JSONSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
 export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }

@@ -1,0 +1,257 @@
+import createClient from 'openapi-fetch'
+import type { paths } from './paths.ts'
+
+export type TypedClient = ReturnType<typeof typedClient>
+
+/** A client with the generated types, as a user makes it. */
+export function typedClient(baseUrl: string, fetch: typeof globalThis.fetch) {
+  return createClient<paths>({ baseUrl, fetch })
+}
+
+/** What the calls of one route are about. */
+export interface World {
+  client: TypedClient
+  /** Of the run that waits for a decision. */
+  runId: string
+  toolCallId: string
+  notificationId: string
+  replyId: string
+  /** Signed, for the source `shop`. */
+  webhook: { body: string; headers: Record<string, string> }
+}
+
+type Answer = Promise<{ response: Response }>
+
+/** What waits for a decision when it is called: a call that needs approval, or one that suspended itself. */
+type Waiting = 'Pay' | 'Ask' | 'parked'
+
+type Call = ((world: World) => Answer) | { waiting: Waiting; ask: (world: World) => Answer }
+
+/** One call for each method of each path of the generated types: a new route without a call does not compile. */
+type Calls = { [Path in keyof paths]: { [Method in keyof paths[Path]]: Call } }
+
+const agentId = 'guide'
+const threadId = 'thread-1'
+const resourceId = 'user-1'
+const scope = { threadId, resourceId }
+const inAgent = { path: { agentId } }
+const inThread = { path: { agentId, threadId }, query: { resourceId } }
+const ofMemory = { path: { threadId }, query: { agentId, resourceId } }
+const memory = { thread: threadId, resource: resourceId }
+const message = { id: 'm-saved', role: 'user', ...scope, content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }
+const parseAs = 'stream' as const
+
+const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })
+
+export const calls: Calls = {
+  '/api/agents': { get: ({ client }) => client.GET('/api/agents', {}) },
+  '/api/agents/{agentId}': { get: ({ client }) => client.GET('/api/agents/{agentId}', { params: inAgent }) },
+  '/api/agents/{agentId}/tools/{toolId}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/tools/{toolId}', { params: { path: { agentId, toolId: 'pay' } } }),
+  },
+  '/api/agents/{agentId}/send-message': {
+    post: ({ client }) =>
+      client.POST('/api/agents/{agentId}/send-message', {
+        params: { ...inAgent, query: { wait: 'outcome' }, header: { 'Idempotency-Key': 'key-1' } },
+        body: { message: { contents: 'Hi', metadata: { kind: 'trip', days: 5 } }, ...scope, ifIdle: { behavior: 'wake', attributes: { from: 'Ada' } } },
+      }),
+  },
+  '/api/agents/{agentId}/queue-message': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/queue-message', { params: inAgent, body: { message: 'Hi', ...scope } }),
+  },
+  '/api/agents/{agentId}/signals': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/signals', { params: inAgent, body: { signal: { type: 'user-message', contents: 'Hi' }, ...scope } }),
+  },
+  '/api/agents/{agentId}/state-signals': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/state-signals', { params: inAgent, body: { state: { stateId: 'lane-2', cacheKey: 'k', contents: 'x' }, ...scope } }),
+  },
+  '/api/agents/{agentId}/threads/subscribe': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/subscribe', { params: inAgent, body: scope, parseAs }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/subscribe': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/subscribe', { params: { ...inThread, query: { resourceId, snapshot: true } }, parseAs }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/ticket': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/{threadId}/ticket', { params: { path: { agentId, threadId } }, body: { resourceId } }),
+  },
+  '/api/agents/{agentId}/threads/abort': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/abort', { params: inAgent, body: scope }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/queue': {
+    get: { waiting: 'Pay', ask: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/queue', { params: inThread }) },
+  },
+  '/api/agents/{agentId}/threads/{threadId}/queue/cancel': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/{threadId}/queue/cancel', { params: { path: { agentId, threadId } }, body: { resourceId, signalIds: ['queued-1'] } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/queue/reorder': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/{threadId}/queue/reorder', { params: { path: { agentId, threadId } }, body: { resourceId, signalIds: ['queued-1'] } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/signals/{signalId}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/signals/{signalId}', { params: { path: { agentId, threadId, signalId: 'sent-1' }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/active-run': {
+    get: { waiting: 'Pay', ask: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/active-run', { params: inThread }) },
+  },
+  '/api/agents/{agentId}/threads/{threadId}/lanes': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/lanes', { params: inThread }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/lanes/{laneId}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/lanes/{laneId}', { params: { path: { agentId, threadId, laneId: 'lane-1' }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/lanes/{laneId}/history': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/lanes/{laneId}/history', { params: { path: { agentId, threadId, laneId: 'lane-1' }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/notifications': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/notifications', { params: inAgent, body: { ...scope, notification: { source: 'mail', kind: 'new', summary: 'x', metadata: { a: [1] } } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/notifications': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/notifications', { params: { ...inThread, query: { resourceId, status: ['pending', 'delivered'] } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/notifications/{notificationId}': {
+    get: ({ client, notificationId }) => client.GET('/api/agents/{agentId}/threads/{threadId}/notifications/{notificationId}', { params: { path: { agentId, threadId, notificationId }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/notifications/mark': {
+    post: ({ client, notificationId }) => client.POST('/api/agents/{agentId}/threads/{threadId}/notifications/mark', { params: { path: { agentId, threadId } }, body: { resourceId, ids: [notificationId], status: 'seen' } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/notifications/retry': {
+    post: ({ client, notificationId }) => client.POST('/api/agents/{agentId}/threads/{threadId}/notifications/retry', { params: { path: { agentId, threadId } }, body: { resourceId, ids: [notificationId] } }),
+  },
+  '/api/agents/{agentId}/schedules': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/schedules', { params: inAgent, body: { ...scope, cron: '0 0 * * *', message: 'Look.' } }),
+    get: ({ client }) => client.GET('/api/agents/{agentId}/schedules', { params: { ...inAgent, query: scope } }),
+  },
+  '/api/agents/{agentId}/schedules/{scheduleId}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/schedules/{scheduleId}', { params: { path: { agentId, scheduleId: 's-1' }, query: { resourceId } } }),
+    delete: ({ client }) => client.DELETE('/api/agents/{agentId}/schedules/{scheduleId}', { params: { path: { agentId, scheduleId: 's-1' }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/schedules/{scheduleId}/pause': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/schedules/{scheduleId}/pause', { params: { path: { agentId, scheduleId: 's-1' } }, body: { resourceId } }),
+  },
+  '/api/agents/{agentId}/schedules/{scheduleId}/resume': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/schedules/{scheduleId}/resume', { params: { path: { agentId, scheduleId: 's-1' } }, body: { resourceId } }),
+  },
+  '/api/agents/{agentId}/watches': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/watches', { params: inAgent, body: { ...scope, watch: { description: 'A letter.', expected_channels: ['sms'] } } }),
+    get: ({ client }) => client.GET('/api/agents/{agentId}/watches', { params: { ...inAgent, query: { ...scope, state: 'open' } } }),
+  },
+  '/api/agents/{agentId}/watches/{watchId}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/watches/{watchId}', { params: { path: { agentId, watchId: 'w-1' }, query: { resourceId } } }),
+    delete: ({ client }) => client.DELETE('/api/agents/{agentId}/watches/{watchId}', { params: { path: { agentId, watchId: 'w-1' }, query: { resourceId } } }),
+  },
+  '/api/agents/{agentId}/watches/{watchId}/explanation': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/watches/{watchId}/explanation', { params: { path: { agentId, watchId: 'w-1' }, query: { resourceId, limit: 10 } } }),
+  },
+  '/api/replies': { get: ({ client }) => client.GET('/api/replies', { params: { query: { channelId: 'phone' } } }) },
+  '/api/replies/{replyId}/retry': { post: ({ client, replyId }) => client.POST('/api/replies/{replyId}/retry', { params: { path: { replyId } } }) },
+  '/api/agents/{agentId}/send-tool-approval': {
+    post: { waiting: 'Pay', ask: ({ client, toolCallId }) => client.POST('/api/agents/{agentId}/send-tool-approval', { params: inAgent, body: { ...scope, toolCallId, approved: true } }) },
+  },
+  '/api/agents/{agentId}/send-stream-resume': {
+    post: { waiting: 'Ask', ask: ({ client, toolCallId }) => client.POST('/api/agents/{agentId}/send-stream-resume', { params: inAgent, body: { ...scope, toolCallId, resumeData: { yes: true } } }) },
+  },
+  '/api/agents/{agentId}/approve-tool-call': {
+    post: { waiting: 'Pay', ask: (world) => world.client.POST('/api/agents/{agentId}/approve-tool-call', { params: inAgent, body: decision(world), parseAs }) },
+  },
+  '/api/agents/{agentId}/approve-tool-call-generate': {
+    post: { waiting: 'Pay', ask: (world) => world.client.POST('/api/agents/{agentId}/approve-tool-call-generate', { params: inAgent, body: decision(world) }) },
+  },
+  '/api/agents/{agentId}/decline-tool-call': {
+    post: { waiting: 'Pay', ask: (world) => world.client.POST('/api/agents/{agentId}/decline-tool-call', { params: inAgent, body: { ...decision(world), reason: 'No.' }, parseAs }) },
+  },
+  '/api/agents/{agentId}/decline-tool-call-generate': {
+    post: { waiting: 'Pay', ask: (world) => world.client.POST('/api/agents/{agentId}/decline-tool-call-generate', { params: inAgent, body: decision(world) }) },
+  },
+  '/api/agents/{agentId}/resume-stream': {
+    post: { waiting: 'Ask', ask: (world) => world.client.POST('/api/agents/{agentId}/resume-stream', { params: inAgent, body: { ...decision(world), resumeData: { yes: true } }, parseAs }) },
+  },
+  '/api/agents/{agentId}/resume-stream-until-idle': {
+    post: { waiting: 'Ask', ask: (world) => world.client.POST('/api/agents/{agentId}/resume-stream-until-idle', { params: inAgent, body: { ...decision(world), resumeData: { yes: true } }, parseAs }) },
+  },
+  '/api/agents/{agentId}/suspended-runs': {
+    get: { waiting: 'Pay', ask: ({ client }) => client.GET('/api/agents/{agentId}/suspended-runs', { params: { ...inAgent, query: scope } }) },
+  },
+  '/api/agents/{agentId}/observe': {
+    post: { waiting: 'Pay', ask: ({ client, runId }) => client.POST('/api/agents/{agentId}/observe', { params: inAgent, body: { runId }, parseAs }) },
+  },
+  '/api/agents/{agentId}/recover': {
+    post: { waiting: 'Pay', ask: ({ client, runId }) => client.POST('/api/agents/{agentId}/recover', { params: inAgent, body: { runId }, parseAs }) },
+  },
+  '/api/agents/{agentId}/parked-runs': {
+    get: { waiting: 'parked', ask: ({ client }) => client.GET('/api/agents/{agentId}/parked-runs', { params: { ...inAgent, query: scope } }) },
+  },
+  '/api/agents/{agentId}/threads/{threadId}/retry': {
+    post: { waiting: 'parked', ask: ({ client }) => client.POST('/api/agents/{agentId}/threads/{threadId}/retry', { params: { path: { agentId, threadId } }, body: { resourceId } }) },
+  },
+  '/api/agents/{agentId}/active-threads': {
+    get: { waiting: 'Pay', ask: ({ client }) => client.GET('/api/agents/{agentId}/active-threads', { params: { ...inAgent, query: { resourceId } } }) },
+  },
+  '/api/agents/{agentId}/generate': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/generate', { params: inAgent, body: { messages: 'Hi', memory, requestContext: { tier: 'gold' }, clientTools: {} } }),
+  },
+  '/api/agents/{agentId}/stream': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/stream', { params: inAgent, body: { messages: [{ role: 'user', content: 'Hi' }], memory }, parseAs }),
+  },
+  '/api/agents/{agentId}/stream-until-idle': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/stream-until-idle', { params: inAgent, body: { messages: 'Hi', memory }, parseAs }),
+  },
+  '/api/agents/{agentId}/explain-prompt': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/explain-prompt', { params: inAgent, body: { messages: 'Hi', memory } }),
+  },
+  '/api/agents/{agentId}/chat': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/chat', { params: inAgent, body: { id: threadId, resourceId, messages: [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }] }, parseAs }),
+  },
+  '/api/agents/{agentId}/chat/{threadId}/stream': {
+    get: { waiting: 'Pay', ask: ({ client }) => client.GET('/api/agents/{agentId}/chat/{threadId}/stream', { params: inThread, parseAs }) },
+  },
+  '/api/memory/threads': {
+    get: ({ client }) => client.GET('/api/memory/threads', { params: { query: { agentId, resourceId, metadata: { kind: 'trip' }, orderBy: { field: 'createdAt', direction: 'DESC' }, page: 0, perPage: 10 } } }),
+    post: ({ client }) => client.POST('/api/memory/threads', { params: { query: { agentId } }, body: { resourceId, title: 'New', metadata: { kind: 'trip', days: 5, open: true } } }),
+  },
+  '/api/memory/threads/{threadId}': {
+    get: ({ client }) => client.GET('/api/memory/threads/{threadId}', { params: ofMemory }),
+    patch: ({ client }) => client.PATCH('/api/memory/threads/{threadId}', { params: ofMemory, body: { title: 'Other', metadata: { far: true } } }),
+    delete: ({ client }) => client.DELETE('/api/memory/threads/{threadId}', { params: ofMemory }),
+  },
+  '/api/memory/threads/{threadId}/clone': {
+    post: ({ client }) => client.POST('/api/memory/threads/{threadId}/clone', { params: ofMemory, body: { newThreadId: 'copy-2', options: { messageLimit: 1 } } }),
+  },
+  '/api/memory/threads/{threadId}/transfer': {
+    post: ({ client }) => client.POST('/api/memory/threads/{threadId}/transfer', { params: ofMemory, body: { resourceId: 'user-2' } }),
+  },
+  '/api/memory/threads/{threadId}/clones': { get: ({ client }) => client.GET('/api/memory/threads/{threadId}/clones', { params: ofMemory }) },
+  '/api/memory/threads/{threadId}/source': {
+    get: ({ client }) => client.GET('/api/memory/threads/{threadId}/source', { params: { ...ofMemory, path: { threadId: 'copy-1' } } }),
+  },
+  '/api/memory/threads/{threadId}/clone-history': { get: ({ client }) => client.GET('/api/memory/threads/{threadId}/clone-history', { params: ofMemory }) },
+  '/api/memory/threads/{threadId}/messages': {
+    get: ({ client }) => client.GET('/api/memory/threads/{threadId}/messages', { params: { ...ofMemory, query: { agentId, resourceId, perPage: 5, orderBy: { direction: 'ASC' } } } }),
+  },
+  '/api/memory/save-messages': { post: ({ client }) => client.POST('/api/memory/save-messages', { params: { query: { agentId } }, body: { messages: [message] } }) },
+  '/api/memory/messages/delete': { post: ({ client }) => client.POST('/api/memory/messages/delete', { params: { query: { agentId, resourceId } }, body: { messageIds: ['sent-1'] } }) },
+  '/api/memory/messages/update': {
+    post: ({ client }) => client.POST('/api/memory/messages/update', { params: { query: { agentId, resourceId } }, body: { messages: [{ id: 'sent-1' }] } }),
+  },
+  '/api/memory/search': { get: ({ client }) => client.GET('/api/memory/search', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
+  '/api/memory/threads/{threadId}/working-memory': {
+    get: ({ client }) => client.GET('/api/memory/threads/{threadId}/working-memory', { params: ofMemory }),
+    post: ({ client }) => client.POST('/api/memory/threads/{threadId}/working-memory', { params: ofMemory, body: { workingMemory: '# Ada' } }),
+  },
+  '/api/memory/threads/{threadId}/working-memory/versions': {
+    get: ({ client }) => client.GET('/api/memory/threads/{threadId}/working-memory/versions', { params: { ...ofMemory, query: { ...ofMemory.query, limit: 5 } } }),
+  },
+  '/api/memory/threads/{threadId}/working-memory/undo': {
+    post: ({ client }) => client.POST('/api/memory/threads/{threadId}/working-memory/undo', { params: ofMemory, body: {} }),
+  },
+  '/api/memory/status': { get: ({ client }) => client.GET('/api/memory/status', { params: { query: { agentId } } }) },
+  '/api/memory/config': { get: ({ client }) => client.GET('/api/memory/config', { params: { query: { agentId } } }) },
+  '/api/memory/observational-memory': { get: ({ client }) => client.GET('/api/memory/observational-memory', {}) },
+  '/api/webhooks/{sourceId}': {
+    post: ({ client, webhook }) => client.POST('/api/webhooks/{sourceId}', { params: { path: { sourceId: 'shop' } }, headers: webhook.headers, bodySerializer: () => webhook.body, body: {} as never }),
+  },
+  '/api/channels/{channelId}': { post: ({ client }) => client.POST('/api/channels/{channelId}', { params: { path: { channelId: 'phone' } } }) },
+  '/api/health': { get: ({ client }) => client.GET('/api/health', {}) },
+  '/api/ready': { get: ({ client }) => client.GET('/api/ready', {}) },
+  '/api/tick': { post: ({ client }) => client.POST('/api/tick', { body: { limit: 10 } }) },
+  '/api/metrics': { get: ({ client }) => client.GET('/api/metrics', { parseAs: 'text' }) },
+  '/api/openapi.json': { get: ({ client }) => client.GET('/api/openapi.json', {}) },
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv } from 'ajv'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { Channel, directChannel } from '../../src/channel/index.ts'
+import { serve } from '../../src/http/server.ts'
+import { Agent, createTool, Heed, HeedError, Memory, silentLogger } from '../../src/index.ts'
+import { WebhookSignals } from '../../src/sources/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { said } from '../channel/answering.ts'
+import { secret, standard } from '../sources/signing.ts'
+import { soon } from '../thread/said.ts'
+import { calls, typedClient, type World } from './calls.ts'
+import { document, generateTypes, routes } from './document.ts'
+
+const scope = { threadId: 'thread-1', resourceId: 'user-1' }
+const pay = createTool({ id: 'pay', requireApproval: true, inputSchema: z.object({ to: z.string() }), execute: () => 'paid' })
+const ask = createTool({ id: 'ask', inputSchema: z.object({}), suspendSchema: z.object({}), resumeSchema: z.object({ yes: z.boolean() }), execute: (_input, { resumeData, suspend }) => (resumeData ? 'answered' : suspend({})) })
+
+/** What the agent does is what its last message says. */
+const model = () => scriptedModel(({ options: { prompt } }) => {
+  const last = JSON.stringify(prompt.at(-1))
+  if (last.includes('Pay')) return { toolCalls: [{ toolName: 'pay', input: { to: 'Ada' } }] }
+  if (last.includes('Hang')) return { text: 'Never', hang: true }
+  return last.includes('Ask') ? { toolCalls: [{ toolName: 'ask', input: {} }] } : 'Hello.'
+})
+
+interface Parts {
+  file: string
+  /** What is sent to the thread before the call. */
+  message?: string
+}
+
+function parts({ file }: Parts) {
+  const phone = directChannel({ kind: 'sms', send: async () => Promise.reject(new HeedError('provider_error', 'Blocked.', { details: { status: 403, maybeSent: false } })) })
+  const shop = new WebhookSignals({ id: 'shop', secret })
+  const used = model()
+  const agent = new Agent({
+    id: 'guide', model: used, tools: { pay, ask }, notifications: { deliveryPolicy: { default: 'persist', priorities: { medium: 'persist' } } },
+    memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }),
+  })
+  const channel = new Channel({ id: 'phone', adapter: phone, resourceId: 'user-1', mode: 'message', agent })
+  const storage = new LibSQLStore({ url: `file:${file}` })
+  const heed = new Heed({ agents: { guide: agent }, storage, sources: [shop], channels: [channel], logger: silentLogger })
+  return { phone, shop, agent, heed, model: used }
+}
+
+/** A thread with something of everything. */
+async function world(waiting?: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-openapi-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'heed.db')
+  if (waiting === 'parked') await park(file)
+  const { phone, shop, agent, heed } = parts({ file })
+  const server = await serve(heed, { port: 0, handleSignals: false })
+  onTestFinished(() => server.close())
+  const asked: Array<{ request: string; response: Response }> = []
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init)
+    const response = await globalThis.fetch(request)
+    // The client reads the response.
+    asked.push({ request: `${request.method} ${new URL(request.url).pathname}`, response: response.clone() })
+    return response
+  }
+  const client = typedClient(server.url, fetch)
+  if (waiting === 'parked') await soon(async () => (await client.GET('/api/agents/{agentId}/parked-runs', { params: { path: { agentId: 'guide' } } })).data?.total).toBe(1)
+  else await agent.sendMessage({ contents: 'Hi', id: 'sent-1' }, scope).outcome
+  await soon(() => agent.activeRun(scope)).toBeNull()
+  const made = waiting === 'parked' ? { notificationId: 'none', replyId: 'none' } : await furnish({ agent, phone, heed })
+  await shop.subscribe({ ...scope, agentId: 'guide', externalId: 'order-7' })
+  if (waiting === 'Pay' || waiting === 'Ask') {
+    await agent.generate(waiting, { memory: { thread: scope.threadId, resource: scope.resourceId } })
+    await agent.queueMessage({ contents: 'Later.', id: 'queued-1' }, scope).stored
+  }
+  const { runs: [run] } = await agent.listSuspendedRuns(scope)
+  const { body, headers } = standard(JSON.stringify({ resource: 'order-7', kind: 'paid', summary: 'Paid.' }))
+  const webhook = { body: body as string, headers: headers as Record<string, string> }
+  asked.length = 0
+  const at: World = { client, runId: run?.runId ?? 'none', toolCallId: run?.toolCalls[0]?.toolCallId ?? 'none', ...made, webhook }
+  return { at, asked }
+}
+
+/** A run that ten processes left, one after the other. */
+async function park(file: string): Promise<void> {
+  const { agent, heed, model: used } = parts({ file })
+  await agent.sendMessage('Hang', scope).outcome
+  await soon(() => used.callCount).toBe(1)
+  await heed.close()
+  const database = new DatabaseSync(file, { timeout: 60_000 })
+  database.exec('UPDATE heed_runs SET attempts = 10')
+  database.close()
+}
+
+async function furnish({ agent, phone, heed }: Pick<ReturnType<typeof parts>, 'agent' | 'phone' | 'heed'>) {
+  const { record } = await agent.sendNotificationSignal({ source: 'mail', kind: 'new', summary: 'x' }, scope)
+  await agent.schedule({ ...scope, id: 's-1', cron: '0 0 * * *', message: 'Look.' })
+  await agent.awaitSignal({ description: 'A letter.', expected_channels: ['sms'] }, { ...scope, id: 'w-1' })
+  await agent.sendStateSignal({ id: 'lane-1', cacheKey: 'k', contents: 'x' }, { ...scope, ifIdle: { behavior: 'persist' } })
+  const memory = await agent.getMemory()
+  await memory.cloneThread({ sourceThreadId: scope.threadId, newThreadId: 'copy-1' })
+  for (const workingMemory of ['# One', '# Two']) await memory.updateWorkingMemory({ ...scope, workingMemory })
+  await phone.deliver(said('1'))
+  await soon(async () => (await heed.channels.listReplies({ state: 'dead' })).replies.length).toBe(1)
+  return { notificationId: record.id, replyId: (await heed.channels.listReplies({ state: 'dead' })).replies[0]?.id ?? '' }
+}
+
+interface Operation {
+  responses: Record<string, { content?: Record<string, { schema: object }> }>
+}
+
+const { paths } = document as { paths: Record<string, Record<string, Operation>> }
+const ajv = new Ajv({ allErrors: true, strict: false })
+ajv.addSchema(document, 'document')
+
+/** What the document says about an answer, and what is wrong with it. */
+function flaws(operation: Operation | undefined, response: Response, text: string): unknown {
+  const listed = operation?.responses[String(response.status)] ?? operation?.responses.default
+  const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+  const schema = listed?.content?.[type]?.schema
+  if (!schema) return `${response.status} ${type} is not in the document`
+  if (type !== 'application/json') return undefined
+  const check = ajv.compile('$ref' in schema ? { $ref: `document${String(schema.$ref)}` } : schema)
+  return check(JSON.parse(text)) ? undefined : { errors: check.errors, text }
+}
+
+/** Streams are read up to their first frame. */
+async function textOf(copy: Response): Promise<string> {
+  if (!copy.headers.get('content-type')?.startsWith('text/event-stream')) return copy.text()
+  const reader = copy.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const value = (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  return value
+}
+
+const every = Object.entries(calls).flatMap(([path, methods]) => Object.entries(methods).map(([method, call]) => [`${method.toUpperCase()} ${path}`, path, method, call] as const))
+/** Routes that answer no request, or none without what only a provider has. */
+const refused: Record<string, number> = { 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 404 }
+
+describe('a client that is generated from the document', () => {
+  it('[H5.5] has the types that are in the tree: npm run openapi writes them', async () => {
+    expect(readFileSync(new URL('paths.ts', import.meta.url), 'utf8')).toBe(await generateTypes())
+  })
+
+  it('[H5.5] has a document that a validator accepts', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone(document))
+    expect([valid, errors]).toEqual([true, undefined])
+  })
+
+  it('[H5.5] has a call for every route', () => {
+    expect(every.map(([name]) => name).toSorted()).toEqual(routes.map(({ method, path }) => `${method} /api${path.replaceAll(/:(\w+)/g, '{$1}')}`).toSorted())
+  })
+
+  it.each(every)('[H5.5] %s: works, and its answer is what the document says', async (name, path, method, call) => {
+    const { at, asked } = await world(typeof call === 'function' ? undefined : call.waiting)
+    const { response: told } = await (typeof call === 'function' ? call : call.ask)(at)
+    // It is a copy: it ends when both are cancelled.
+    told.body?.cancel().catch(() => {})
+    expect(asked.map(({ request }) => request)).toEqual([expect.stringMatching(new RegExp(`^${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)) as string])
+    const response = asked[0]?.response ?? told
+    const text = await textOf(response)
+    expect([name, response.status, text]).toEqual([name, refused[name] ?? 200, text])
+    expect(flaws(paths[path]?.[method], response, text)).toBeUndefined()
+  })
+})

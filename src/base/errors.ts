@@ -88,6 +88,7 @@ export type HeedErrorCode =
   // Storage
   | 'store_failed'
   | 'store_full'
+  | 'quota_exceeded'
   | 'store_readonly'
   | 'store_gone'
   | 'store_newer'

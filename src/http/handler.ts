@@ -1,8 +1,10 @@
 import { checkNames, checkWhole, refused } from '../base/arguments.ts'
+import type { Clock } from '../base/clock.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { silentLogger, type Logger } from '../base/logger.ts'
 import { isPromise } from '../base/promises.ts'
 import type { Heed } from '../heed/heed.ts'
+import { withQuota, type Quota } from '../store/contract/usage.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
@@ -10,7 +12,7 @@ import { PolicyGuard } from './auth/policy-guard.ts'
 import { isOperator, type Authenticate, type Principal } from './auth/principal.ts'
 import { StreamTickets } from './auth/stream-tickets.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
-import { checkScope, scopeOfRequest } from './auth/scopes.ts'
+import { checkScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
 import { ErrorTexts } from './request/error-texts.ts'
@@ -65,6 +67,23 @@ export interface ServerLimits {
   streams?: number
   /** The shortest interval of the schedules that a principal which is no operator creates, in milliseconds. Defaults to a minute. */
   scheduleMs?: number
+  /** The schedules of one resource that are not done. Defaults to 100. Operators are exempt, as from the other limits of a resource. */
+  schedulesPerResource?: number
+  /** The schedules of all resources that are not done. Defaults to 10,000. */
+  schedules?: number
+  /** The threads of one resource, without child threads that agents create. Defaults to 10,000. */
+  threadsPerResource?: number
+  /** The threads of all resources. Unlimited by default. */
+  threads?: number
+  /** The bytes that are stored of one resource: messages, pending signals, notifications, metadata, working memory. Defaults to 1 GB. */
+  bytesPerResource?: number
+  /** The bytes that are stored of all resources. Unlimited by default. */
+  bytes?: number
+  /**
+   * The requests of one principal that is no operator, by the scope that its route needs. Defaults to 600 a minute for `run` and for
+   * `send`, and 6,000 for each other scope; false: unlimited.
+   */
+  requests?: Partial<Record<PrincipalScope, RateLimitOptions>> | false
 }
 
 /** The server as a function from `Request` to `Response`, for any framework. */
@@ -103,6 +122,28 @@ export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
   'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'limits', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs', 'ticketSecret',
 ]
 
+const numberedLimits = [
+  'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'threadsPerResource', 'threads', 'bytesPerResource',
+  'bytes',
+] as const
+
+/** What a request of an operator may store, and one of another principal. */
+function quotasOf(limits: ServerLimits): { operator: Quota; tenant: Quota } {
+  const { schedules = 10_000, threads, bytes } = limits
+  const all = { schedules, ...(threads === undefined ? {} : { threads }), ...(bytes === undefined ? {} : { bytes }) }
+  const { schedulesPerResource = 100, threadsPerResource = 10_000, bytesPerResource = 1_000_000_000 } = limits
+  return { operator: { all }, tenant: { all, resource: { schedules: schedulesPerResource, threads: threadsPerResource, bytes: bytesPerResource } } }
+}
+
+/** A limit for each class of routes, so that requests of one class use up nothing of another. */
+function classLimits(requests: ServerLimits['requests'], clock: Clock): Map<PrincipalScope, RateLimit> {
+  if (requests === false) return new Map()
+  return new Map(principalScopes.operator.map((scope) => {
+    const perMinute = scope === 'run' || scope === 'send' ? 600 : 6_000
+    return [scope, new RateLimit(requests?.[scope] ?? { requests: perMinute }, clock, `limits.requests.${scope}`)]
+  }))
+}
+
 function checkOptions(options: HandlerOptions): void {
   checkNames('The server', options, optionNames)
   const { auth, prefix, requestContext } = options as { [Name in keyof HandlerOptions]: unknown }
@@ -114,18 +155,15 @@ function checkOptions(options: HandlerOptions): void {
   }
   if (requestContext !== undefined && typeof requestContext !== 'function') throw refused('requestContext', 'a function')
   const { limits = {} } = options
-  checkNames('limits', limits, ['failedLogins', 'streamsPerPrincipal', 'streams', 'scheduleMs'])
-  for (const name of ['streamsPerPrincipal', 'streams', 'scheduleMs'] as const)
+  checkNames('limits', limits, ['failedLogins', 'requests', ...numberedLimits])
+  if (limits.requests) checkNames('limits.requests', limits.requests, principalScopes.operator)
+  for (const name of numberedLimits)
     if (limits[name] !== undefined) checkWhole(`limits.${name}`, limits[name], 1)
   for (const [name, least] of [['maxBodyBytes', 1], ['heartbeatMs', 1], ['stallMs', 1], ['lingerMs', 0]] as const) {
     if (options[name] !== undefined) checkWhole(name, options[name], least)
   }
 }
 
-function checkRights(route: Route, { principal, body, agentInPath }: RequestCall): void {
-  const scope = scopeOfRequest(route, body)
-  if (scope !== undefined) checkScope(principal, scope, agentInPath?.remote?.approvals === 'sender')
-}
 
 /** Answers requests of any origin: of Node's server, or of the platform. */
 export class RequestHandler {
@@ -135,6 +173,8 @@ export class RequestHandler {
   readonly #metrics: Metrics
   readonly #authenticator: Authenticator
   readonly #limit: RateLimit | undefined
+  readonly #classLimits: Map<PrincipalScope, RateLimit>
+  readonly #quotas: { operator: Quota; tenant: Quota }
   /** Failed logins, by network address. */
   readonly #failedLogins: RateLimit | undefined
   readonly #cors: Cors
@@ -156,6 +196,8 @@ export class RequestHandler {
     this.#metrics = new Metrics(this.#events)
     this.#authenticator = new Authenticator(options.auth, heed)
     this.#limit = options.rateLimit ? new RateLimit(options.rateLimit, heed.clock) : undefined
+    this.#classLimits = classLimits(options.limits?.requests, heed.clock)
+    this.#quotas = quotasOf(options.limits ?? {})
     this.#failedLogins = failedLogins ? new RateLimit(failedLogins, heed.clock, 'limits.failedLogins') : undefined
     this.#cors = new Cors(options.cors)
     this.#guard = heed.policies && new PolicyGuard(heed.policies, heed.logger)
@@ -225,10 +267,11 @@ export class RequestHandler {
         this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
       if (route.response === 'events') release = this.#events.reserve(principal)
       const call = new RequestCall(this.#context, request, principal, params, await reader.read(request))
-      checkRights(route, call)
+      this.#checkRights(route, call, known === undefined)
       if (!call.hasStorage) await call.resolveStorage()
       if (this.#guard) call.approvable = await this.#guard.check(route, call)
-      const result = await withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
+      const handle = () => withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
+      const result = await (route.read || route.anonymous || route.method === 'GET' ? handle() : withQuota(this.#quotaOf(principal), handle))
       if (result instanceof Response) return fromFetchResponse(result)
       const response = jsonResponse(200, result ?? null, { 'cache-control': 'no-store' })
       if (texts && typeof response.body === 'string') response.body = texts.showJSON(response.body)
@@ -240,6 +283,17 @@ export class RequestHandler {
     } finally {
       release?.()
     }
+  }
+
+  #checkRights(route: Route, { principal, body, agentInPath }: RequestCall, counts: boolean): void {
+    const scope = scopeOfRequest(route, body)
+    if (scope === undefined) return
+    checkScope(principal, scope, agentInPath?.remote?.approvals === 'sender')
+    if (counts && !isOperator(principal)) this.#classLimits.get(scope)?.take(principal.id)
+  }
+
+  #quotaOf(principal: Principal): Quota {
+    return isOperator(principal) ? this.#quotas.operator : this.#quotas.tenant
   }
 
   /** Finds the principal by the ticket in the query, on the route that accepts tickets. */

@@ -4,6 +4,7 @@ import type { SendReceipt } from '../thread/send/receipt.ts'
 import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/contract/notifications.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import { ChangeAnnouncer, checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
 import { Confirmations, confirmDelivery, confirmMs } from './confirmations.ts'
 import { Decisions, priorities, decideByRules, type NotifiedAgent } from './policy.ts'
@@ -104,6 +105,7 @@ export class Inbox implements BackgroundService {
           ...(settlement ? { settlement } : {}),
           ...(thread || item.id === undefined ? {} : { awaitsThread: true }),
           ...(areNew ? { isNew: true } : {}),
+          ...callerQuota(),
         }
       }),
     )

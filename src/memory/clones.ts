@@ -3,6 +3,7 @@ import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { Message } from '../message/message.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import { copyMetadata, parseScope, parseTime } from './arguments.ts'
 import { allMessages } from './messages.ts'
 import { checkTitle } from './titles.ts'
@@ -79,6 +80,7 @@ export async function cloneThread(
     ...(from && { from }),
     ...(to && { to }),
     ...(messageIds && { messageIds }),
+    ...callerQuota(),
     now,
   })
   if (args.readMessages === false) return { thread }

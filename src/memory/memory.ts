@@ -11,6 +11,7 @@ import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkStorage, threadDependentsOf, threadStoreOf, type Storage } from '../store/contract/storage.ts'
 import type { ThreadDependents } from '../store/contract/thread-row.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import { defaultStorage } from '../store/default.ts'
 import { checkReindex, parseScope } from './arguments.ts'
 import {
@@ -157,7 +158,7 @@ export class Memory {
     const store = await this.#open()
     const scope = parseScope(threadId, from)
     const ids = [...(await childThreadIds(store, scope)), threadId]
-    const thread = await store.transferThread(scope, resourceId)
+    const thread = await store.transferThread(scope, resourceId, callerQuota().quota)
     for (const belonging of await this.#belongings()) for (const id of ids) await belonging.giveThread(id, resourceId)
     for (const id of ids) binding?.transferred(id, resourceId)
     return thread

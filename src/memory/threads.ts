@@ -3,6 +3,7 @@ import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { ThreadDependents } from '../store/contract/thread-row.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract/threads.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import { checkOrder, checkPage, copyMetadata, decodeCursor, encodeCursor, parseScope } from './arguments.ts'
 import { checkTitle } from './titles.ts'
 import { splitMetadata } from './working-memory/access.ts'
@@ -73,7 +74,7 @@ export async function createThread(
   checkName('threadId', threadId)
   checkTitle(title)
   const split = await splitMetadata(setting, copyMetadata(args.metadata))
-  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...split, now })
+  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...split, ...callerQuota(), now })
   return thread
 }
 
@@ -82,7 +83,7 @@ export async function updateThread(store: ThreadStore, args: ThreadUpdate, setti
   const { title } = args
   checkTitle(title)
   const split = await splitMetadata(setting, copyMetadata(args.metadata))
-  return store.patchThread(parseScope(args.id, args.resourceId), { ...(title !== undefined && { title }), ...split })
+  return store.patchThread(parseScope(args.id, args.resourceId), { ...(title !== undefined && { title }), ...split, ...callerQuota() })
 }
 
 /**

@@ -8,6 +8,7 @@ import { checkStorable, invalidMessage } from '../message/read/raw.ts'
 import { isCurrent, readParts } from '../message/read/stored-content.ts'
 import type { MessagePatch } from '../store/contract/messages.ts'
 import type { Scope, ThreadStore } from '../store/contract/threads.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import { parseScope, parseTime } from './arguments.ts'
 
 export interface SaveMessagesArgs {
@@ -53,7 +54,7 @@ export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, n
     throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
   }
   const groups = groupByScope(messages, (message) => parseScope(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
-  return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))
+  return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items, ...callerQuota() })))
 }
 
 export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, writer?: Writer): Promise<Message[]> {
@@ -78,6 +79,7 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
       scope,
       patches: items.map(({ patch }) => patch),
       ...(writer?.except && { except: writer.except }),
+      ...callerQuota(),
     })),
   )
 }

@@ -13,6 +13,7 @@ import type {
   ScheduleScope,
   ScheduleStore,
 } from '../store/contract/schedules.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import type { BackgroundService, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SendOptions } from '../thread/send/options.ts'
@@ -113,7 +114,8 @@ export class Schedules implements BackgroundService {
     const store = await this.#store()
     // Rejects a thread of another resource now rather than when the signal is due.
     await this.#runtime.store.getThread({ threadId, resourceId })
-    return { store, planned: { id, agentId: agent.id, threadId, resourceId, timing, overlap, missed, signal, nextAt: first, now } }
+    const planned = { id, agentId: agent.id, threadId, resourceId, timing, overlap, missed, signal, nextAt: first, ...callerQuota(), now }
+    return { store, planned }
   }
 
   async get(scope: ScheduleScope): Promise<ScheduleRecord | null> {

@@ -8,6 +8,7 @@ import {
   defaultWatchLimit, type AddedInbound, type CandidateRecord, type ClaimedCandidate, type InboundRecord, type NewInbound,
   type WatchDelivery, type WatchQuery, type WatchRecord, type WatchScope, type WatchStore,
 } from '../store/contract/watches.ts'
+import { callerQuota } from '../store/contract/usage.ts'
 import type { BackgroundService, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { offeredCategories } from './annotation.ts'
@@ -188,7 +189,7 @@ export class Watches implements BackgroundService {
     const store = await this.#store()
     // Rejects a thread of another resource now rather than when the watch ends. A watch belongs to its thread from the beginning.
     const thread = (await runtime.store.getThread({ threadId, resourceId }))
-      ?? (await runtime.store.createThread({ id: threadId, resourceId, now })).thread
+      ?? (await runtime.store.createThread({ id: threadId, resourceId, ...callerQuota(), now })).thread
     const { criteria, description, mode, mayEnd, exclusive, expiresAt, maxEvaluations, since } = checked
     const { watch, added } = await store.registerWatch({
       id, resourceId, threadId, agentId: agent.id, description, criteria, mode, mayEnd, exclusive,

@@ -38,7 +38,7 @@ const inAgent = { path: { agentId } }
 const inThread = { path: { agentId, threadId }, query: { resourceId } }
 const ofMemory = { path: { threadId }, query: { agentId, resourceId } }
 const memory = { thread: threadId, resource: resourceId }
-const message = { id: 'm-saved', role: 'user', ...scope, content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }
+const message = { id: 'm-saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', ...scope, content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }
 const parseAs = 'stream' as const
 
 const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })

@@ -24,7 +24,8 @@ const ask = createTool({ id: 'ask', inputSchema: z.object({}), suspendSchema: z.
 
 /** What the agent does is what its last message says. */
 const model = () => scriptedModel(({ options: { prompt } }) => {
-  const last = JSON.stringify(prompt.at(-1))
+  if (prompt.some(({ role }) => role === 'tool')) return 'Done.'
+  const last = JSON.stringify(prompt.findLast((message) => message.role === 'user' && /Pay|Hang|Ask/.test(JSON.stringify(message))) ?? '')
   if (last.includes('Pay')) return { toolCalls: [{ toolName: 'pay', input: { to: 'Ada' } }] }
   if (last.includes('Hang')) return { text: 'Never', hang: true }
   return last.includes('Ask') ? { toolCalls: [{ toolName: 'ask', input: {} }] } : 'Hello.'
@@ -139,7 +140,7 @@ async function textOf(copy: Response): Promise<string> {
 
 const every = Object.entries(calls).flatMap(([path, methods]) => Object.entries(methods).map(([method, call]) => [`${method.toUpperCase()} ${path}`, path, method, call] as const))
 /** Routes that answer no request, or none without what only a provider has. */
-const refused: Record<string, number> = { 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 404 }
+const refused: Record<string, number> = { 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 401 }
 
 describe('a client that is generated from the document', () => {
   it('[H5.5] has the types that are in the tree: npm run openapi writes them', async () => {

@@ -9,6 +9,8 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   forbidden: 403,
   thread_forbidden: 403,
   read_only: 403,
+  // Not 429: waiting does not help.
+  quota_exceeded: 403,
   not_found: 404,
   unknown_agent: 404,
   thread_not_found: 404,

@@ -11,6 +11,7 @@ import { conversationCases } from './threads/conversations.ts'
 import { laneCases } from './threads/lanes.ts'
 import { messageCases } from './threads/messages.ts'
 import { threadCases } from './threads/threads.ts'
+import { usageCases, usageWriterCases } from './threads/usage.ts'
 import { windowCases } from './threads/window.ts'
 import { workingMemoryCases } from './threads/working-memory.ts'
 import { acceptanceWriterCases } from './writers/acceptance.ts'
@@ -39,6 +40,7 @@ export const storeConformance: StoreCase[] = [
   ...messageCases,
   ...workingMemoryCases,
   ...conversationCases,
+  ...usageCases,
 ]
 
 /**
@@ -47,4 +49,4 @@ export const storeConformance: StoreCase[] = [
  *
  *     for (const { name, run } of storeWriterConformance) it(name, () => run(harness))
  */
-export const storeWriterConformance: StoreWriterCase[] = [...acceptanceWriterCases, ...runWriterCases, ...threadWriterCases]
+export const storeWriterConformance: StoreWriterCase[] = [...acceptanceWriterCases, ...runWriterCases, ...threadWriterCases, ...usageWriterCases]

@@ -1,6 +1,7 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { Message, MessageContent, MessageRole } from '../../message/message.ts'
 import type { Scope, ThreadRow } from './thread-row.ts'
+import type { Quota } from './usage.ts'
 
 /**
  * The operations of applications on threads: whole messages, copies, owners, retention. The rules of `ThreadStore` apply: each method is
@@ -25,7 +26,7 @@ export interface Conversations {
    */
   cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow>
   /** Moves an idle thread with everything that belongs to it to another resource. Rejects with `thread_active` if it isn't idle. */
-  transferThread(scope: Scope, resourceId: string): Promise<ThreadRow>
+  transferThread(scope: Scope, resourceId: string, quota?: Quota): Promise<ThreadRow>
   /** Removes some of what the policy no longer keeps. If the result has `next`, there may be more: call again with `after: next`. */
   pruneSome(policy: PrunePolicy): Promise<Pruned>
   /**
@@ -60,6 +61,7 @@ export interface MessagePlace {
 export interface MessageGroup {
   scope: Scope
   messages: readonly Message[]
+  quota?: Quota
 }
 
 export interface MessagePatches {
@@ -67,6 +69,7 @@ export interface MessagePatches {
   patches: readonly MessagePatch[]
   /** Messages of this role are rejected with `forbidden`. */
   except?: MessageRole
+  quota?: Quota
 }
 
 /** The fields of a message to change. */
@@ -92,6 +95,7 @@ export interface ThreadClone {
   from?: Date
   to?: Date
   messageIds?: readonly string[]
+  quota?: Quota
   now: number
 }
 

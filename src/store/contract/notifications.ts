@@ -2,6 +2,7 @@ import { isName, type JSONObject, type JSONValue } from '../../base/json.ts'
 import { HeedError } from '../../base/errors.ts'
 import { MAX_SIGNAL_BYTES } from '../../signals/contents.ts'
 import type { ThreadDependents } from './thread-row.ts'
+import type { Quota } from './usage.ts'
 
 /**
  * The durable inbox: notifications, the decisions about their delivery, and when they are due.
@@ -168,6 +169,7 @@ export interface NewNotification {
   awaitsThread?: boolean
   /** The id must be new: if a record has it, the call is rejected with `id_taken` and stores nothing. */
   isNew?: boolean
+  quota?: Quota
   /** How long its `dedupeKey` is remembered after it is no longer pending. */
   rememberMs?: number
   /** When it is due for a decision if it is not settled before. */

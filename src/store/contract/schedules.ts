@@ -1,5 +1,6 @@
 import type { Signal } from '../../signals/signal.ts'
 import type { DueClaim } from './notifications.ts'
+import type { Quota } from './usage.ts'
 import type { ThreadDependents } from './thread-row.ts'
 
 /**
@@ -80,6 +81,7 @@ export interface NewSchedule extends Pick<
   ScheduleRecord, 'id' | 'agentId' | 'threadId' | 'resourceId' | 'timing' | 'overlap' | 'missed' | 'signal'
 > {
   nextAt: number
+  quota?: Quota
   now: number
 }
 

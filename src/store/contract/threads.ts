@@ -8,6 +8,7 @@ import type {
   BegunRun, CallDecision, Decided, MailboxRow, RunFilter, RunPage, RunRow, StepCommit, StepCommitted, SuspendedEnd, Window, Windows,
 } from './runs.ts'
 import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
+import type { Quota, Usage } from './usage.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 
 /**
@@ -122,6 +123,8 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   // Threads
 
   getThread(scope: Scope): Promise<ThreadRow | null>
+  /** What is stored of a resource; without one, of all. Each write counts in its transaction. */
+  getUsage(resourceId?: string): Promise<Usage>
   /**
    * The first epoch of the thread with this id, since it was created or restored; if there is none, the one that a new thread would get.
    * Fences and cursors of an earlier thread with this id have lower epochs.
@@ -135,6 +138,7 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
     metadata?: Record<string, JSONValue | undefined>
     onlyIfUntitled?: boolean
     workingMemory?: InitialWorkingMemory
+    quota?: Quota
   }): Promise<ThreadRow>
   /**
    * Removes the thread with everything that belongs to it. False if it didn't exist. The epochs of a thread that is created with its id
@@ -215,6 +219,8 @@ export interface Send {
   askedBy?: { threadId: string; runId: string }
   /** Reject with `thread_suspended` on a suspended thread. */
   refuseSuspended?: boolean
+  /** Not for child threads. */
+  quota?: Quota
   /** Only to the thread that was created at this time: rejected with `thread_deleted` if there is none, or another one. */
   threadCreatedAt?: number
   now: number
@@ -286,6 +292,7 @@ export interface NewThread {
   parentId?: string
   /** Written with the thread, if this call creates it. */
   workingMemory?: InitialWorkingMemory
+  quota?: Quota
   now: number
 }
 
@@ -335,6 +342,7 @@ export interface WantedTitle {
 /** For readers of whole messages. */
 export type { Message }
 export type * from './runs.ts'
+export type { Quota, Usage } from './usage.ts'
 export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 export type {
   InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,

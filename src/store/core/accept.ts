@@ -4,14 +4,14 @@ import { chooseRoute, startingSignals, type Route } from '../../machine.ts'
 import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/conversions.ts'
-import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
+import type { Accepted, Branch, Fence, Quota, Send } from '../contract/threads.ts'
 import { beginRun } from './begin.ts'
 import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
 import { checkNewThreadId, findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
 import { runnable, transitionSignal } from './mailbox.ts'
 import { appendOutsideRun, idTaken } from './messages.ts'
 import {
-  encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata, type MailRecord,
+  byteLength, bytesOf, encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata, type MailRecord,
   type PreparedRow, type ThreadRecord,
 } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -86,7 +86,16 @@ function planSend(tables: ThreadTables, send: Send): Plan {
     return { accepted: { ...notStored(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
   const versioned = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
-  return { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
+  const plan: StoredPlan = { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
+  if (send.quota) checkSendQuota(tables, send, send.quota, plan)
+  return plan
+}
+
+/** Agents send to child threads, and not the caller whose quota it is. */
+function checkSendQuota(tables: ThreadTables, send: Send, quota: Quota, { found, prepared, options }: StoredPlan): void {
+  if (send.askedBy || (found?.parentId ?? send.thread?.parentId ?? null) !== null) return
+  const bytes = bytesOf(prepared) + byteLength(options) + byteLength(jsonOrNull(send.thread?.metadata))
+  tables.checkQuota(send.resourceId, quota, { threads: found ? 0 : 1, bytes })
 }
 
 /** A caller id of a run that the thread has, or that a pending turn will start. Signals that wake a thread together share their run. */

@@ -6,10 +6,10 @@ import { searchableText } from '../../recall/text/passages.ts'
 import { isUserAuthored } from '../../signals/conversions.ts'
 import type { MessageGroup, MessagePatch, MessagePatches } from '../contract/messages.ts'
 import { TAIL_SEQ } from '../contract/thread-row.ts'
-import type { Quoted, Scope } from '../contract/threads.ts'
+import type { Quota, Quoted, Scope } from '../contract/threads.ts'
 import { removeLaneSignals, removeStoredLaneSignals } from './lanes.ts'
 import { scopedThread } from './lease.ts'
-import { messageRow, prepareRows, rowsOfMail, type PreparedRow, type RowRecord, type ThreadRecord } from './records.ts'
+import { byteLength, bytesOf, messageRow, prepareRows, rowsOfMail, type PreparedRow, type RowRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
 /** Appends the rows of a run at the end of its history. Advances the thread's counters; the caller puts the thread. */
@@ -143,22 +143,23 @@ interface MessageWrite {
 
 export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup[]): Message[] {
   const find = threadFinder(tables)
-  return writeMessages(tables, groups.flatMap(({ scope, messages }) => {
+  return writeMessages(tables, groups.flatMap(({ scope, messages, quota }) => {
     const thread = find(scope)
     // Of two messages with the same id, the later one counts.
     const last = new Map(messages.map((message) => [message.id, message]))
     const writes = [...last.values()].map((message) => planWrite(tables, thread, message, tables.messageRows(thread, message.id)))
     rejectPendingIds(tables, thread, writes.flatMap(({ prepared, existing }) => (existing.length > 0 ? [] : prepared.stored.id)))
+    if (quota) checkWriteQuota(tables, thread, quota, writes)
     return writes
   }))
 }
 
 export function updateMessages(tables: ThreadTables, groups: readonly MessagePatches[]): Message[] {
   const find = threadFinder(tables)
-  return writeMessages(tables, groups.flatMap(({ scope, patches, except }) => {
+  return writeMessages(tables, groups.flatMap(({ scope, patches, except, quota }) => {
     const thread = find(scope)
     // Several patches of one message are applied one after the other.
-    return [...Map.groupBy(patches, ({ id }) => id)].map(([messageId, ofMessage]) => {
+    const writes = [...Map.groupBy(patches, ({ id }) => id)].map(([messageId, ofMessage]) => {
       const existing = tables.messageRows(thread, messageId)
       const [message] = joinRows(existing.map((row) => messageRow(thread, row)))
       const details = { threadId: thread.id, messageId }
@@ -171,7 +172,15 @@ export function updateMessages(tables: ThreadTables, groups: readonly MessagePat
       }
       return planWrite(tables, thread, ofMessage.reduce(applyPatch, message), existing)
     })
+    if (quota) checkWriteQuota(tables, thread, quota, writes)
+    return writes
   }))
+}
+
+/** What the writes add to what the thread has under their ids. A write that makes a message smaller is never rejected. */
+function checkWriteQuota(tables: ThreadTables, thread: ThreadRecord, quota: Quota, writes: readonly MessageWrite[]): void {
+  const before = writes.reduce((sum, { existing }) => sum + existing.reduce((bytes, { content }) => bytes + byteLength(content), 0), 0)
+  tables.checkQuota(thread.resourceId, quota, { bytes: Math.max(0, bytesOf(writes.map(({ prepared }) => prepared)) - before) })
 }
 
 /** Throws `id_taken` for the id of a pending signal or of one of its rows. */

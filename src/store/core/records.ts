@@ -184,6 +184,15 @@ export interface PreparedRow {
   stored: Omit<RowRecord, 'seq' | 'ordinal' | 'turn' | 'counted'>
 }
 
+/** The bytes of the contents of rows. */
+export function bytesOf(rows: readonly PreparedRow[]): number {
+  return rows.reduce((sum, { stored }) => sum + byteLength(stored.content), 0)
+}
+
+export function byteLength(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text)
+}
+
 export function prepareRows(rows: readonly MessageRow[], run?: { runId: string; step: number }): PreparedRow[] {
   return rows.map((row) => ({
     row,

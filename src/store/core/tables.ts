@@ -1,4 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
+import type { Added, Quota } from '../contract/usage.ts'
 import type {
   CountedRow, HeartbeatRecord, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow,
   ThreadRecord, TitleRecord, WorkingMemoryRecord,
@@ -15,6 +16,9 @@ export interface ThreadTables {
   /** A new id. The store generates it, because a transaction that is replayed must get the same one. */
   newId(): string
 
+  /** Rejects a write that would exceed the quota. What it adds counts for later writes of this transaction, also before it is stored. */
+  checkQuota(resourceId: string, quota: Quota, added: Added): void
+
   thread(id: string): ThreadRecord | undefined
   /** The direct children of the thread. */
   children(thread: ThreadRecord): ThreadRecord[]
@@ -29,6 +33,8 @@ export interface ThreadTables {
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void
   /** Removes the thread and all records of it. */
   removeThread(thread: ThreadRecord): void
+  /** The bytes of the thread and of what belongs to it. */
+  bytes(thread: ThreadRecord): number
   /** The epoch with which the thread was created or restored. */
   life(thread: ThreadRecord): number
   /** The first epoch of new threads is at least this from here on. */

@@ -1,12 +1,12 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { DuePolicy, Pruned, PrunePolicy, ThreadClone } from '../contract/messages.ts'
-import type { InitialWorkingMemory, NewThread, Scope, ThreadRow, TitleClaim, WantedTitle } from '../contract/threads.ts'
+import type { InitialWorkingMemory, NewThread, Quota, Scope, ThreadRow, TitleClaim, WantedTitle } from '../contract/threads.ts'
 import { descendants, endThread, removeWithDescendants } from './child-threads.ts'
 import { copyLanes, removeLaneSignals } from './lanes.ts'
 import { checkNewThreadId, findThread, scopedThread } from './lease.ts'
 import { mergeTail } from './messages.ts'
-import { startsMessage, threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
+import { byteLength, startsMessage, threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
 import { checkWorkingMemory, copyWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
@@ -15,6 +15,7 @@ export interface ThreadPatch {
   metadata?: Record<string, JSONValue | undefined>
   onlyIfUntitled?: boolean
   workingMemory?: InitialWorkingMemory
+  quota?: Quota
 }
 
 /** A thread as callers read it, with its lanes in its metadata. */
@@ -27,11 +28,14 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
   if (existing) return { thread: threadWithLanes(tables, existing), created: false }
   checkNewThreadId(wanted.id, wanted.parentId)
   if (wanted.workingMemory) checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
+  const metadata = JSON.stringify(withoutLaneMetadata(wanted.metadata ?? {}))
+  if (wanted.quota && wanted.parentId === undefined)
+    tables.checkQuota(wanted.resourceId, wanted.quota, { threads: 1, bytes: byteLength(metadata) + byteLength(wanted.title ?? null) })
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
     title: wanted.title ?? '',
-    metadata: JSON.stringify(withoutLaneMetadata(wanted.metadata ?? {})),
+    metadata,
     parentId: wanted.parentId ?? null,
     createdAt: wanted.now,
   })
@@ -42,6 +46,8 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
   if (patch.workingMemory) checkWorkingMemory(tables, thread, patch.workingMemory)
+  const bytes = byteLength(patch.metadata ? JSON.stringify(patch.metadata) : null) + byteLength(patch.title ?? null)
+  if (patch.quota) tables.checkQuota(thread.resourceId, patch.quota, { bytes })
   describeThread(tables, thread, patch)
   // A generated title does not count as activity.
   if (!patch.onlyIfUntitled || patch.metadata || patch.workingMemory) thread.updatedAt = tables.now()
@@ -73,7 +79,7 @@ export function deleteThread(tables: ThreadTables, scope: Scope): string[] {
   return thread ? removeWithDescendants(tables, thread) : []
 }
 
-export function transferThread(tables: ThreadTables, scope: Scope, resourceId: string): ThreadRow {
+export function transferThread(tables: ThreadTables, scope: Scope, resourceId: string, quota?: Quota): ThreadRow {
   const thread = scopedThread(tables, scope)
   if (thread.status !== 'idle') {
     throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when it is idle.`, {
@@ -82,6 +88,7 @@ export function transferThread(tables: ThreadTables, scope: Scope, resourceId: s
     })
   }
   if (thread.resourceId === resourceId) return threadWithLanes(tables, thread)
+  if (quota) tables.checkQuota(resourceId, quota, { threads: 1, bytes: tables.bytes(thread) })
   for (const child of descendants(tables, thread)) tables.transferThread(child, resourceId)
   return threadWithLanes(tables, tables.transferThread(thread, resourceId))
 }
@@ -136,6 +143,7 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
   const origin = { sourceThreadId: source.id, clonedAt: new Date(clone.now).toISOString() }
   const metadata = JSON.stringify({ ...withoutLaneMetadata(clone.metadata), clone: origin })
   const title = clone.title ?? (source.title === '' ? '' : `Clone of ${source.title}`)
+  if (clone.quota) tables.checkQuota(resourceId, clone.quota, { threads: 1, bytes: tables.bytes(source) + byteLength(metadata) })
   const copy = tables.addThread({ id: clone.id, resourceId, title, metadata, parentId: null, createdAt: clone.now })
   const wanted = wantedMessages(clone)
   if (wanted) {

@@ -9,6 +9,7 @@ import { forgetSchedules, transferSchedules } from './thread-dependents.ts'
 import { SqlDomain } from './domain.ts'
 import { longestWaiting } from './notifications/dispatch.ts'
 import type { SqlValue, Statements } from './statements.ts'
+import { checkUsage } from './usage.ts'
 
 interface ScheduleRow {
   id: string
@@ -64,7 +65,7 @@ const scheduleSql = {
 export class SqlSchedules extends SqlDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
-      existing(statements, schedule)
+      if (existing(statements, schedule)?.status !== 'active') checkSchedules(statements, schedule)
       return put(statements, schedule)
     })
   }
@@ -72,7 +73,9 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }> {
     return this.write((statements) => {
       const found = existing(statements, schedule)
-      return found ? { schedule: recordOf(found), added: false } : { schedule: put(statements, schedule), added: true }
+      if (found) return { schedule: recordOf(found), added: false }
+      checkSchedules(statements, schedule)
+      return { schedule: put(statements, schedule), added: true }
     })
   }
 
@@ -194,6 +197,11 @@ function existing(statements: Statements, { id, resourceId, agentId }: NewSchedu
       details: { id, agentId: found.agentId },
     })
   return found
+}
+
+/** A schedule that is done counts no longer; one that replaces it does. */
+function checkSchedules(statements: Statements, { resourceId, quota, signal }: NewSchedule): void {
+  checkUsage(statements, resourceId, quota, { schedules: 1, bytes: JSON.stringify(signal).length })
 }
 
 function put(

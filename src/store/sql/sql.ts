@@ -68,6 +68,7 @@ export const sql = {
   describeThread: `UPDATE heed_threads SET title = ?, metadata = ? WHERE key = ?`,
   touchMetadata: `UPDATE heed_thread_metadata SET of_updated = ? WHERE thread = ?`,
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,
+  threadBytes: `SELECT bytes FROM heed_threads WHERE key = ?`,
 
   mail: `SELECT ${mailColumns} FROM heed_mailbox WHERE thread = ? AND id = ?`,
   // The index is named because the planner would scan all signals of the thread otherwise.

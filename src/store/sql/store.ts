@@ -6,8 +6,8 @@ import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
-  NewThread, RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
-  ThreadsEnded, ThreadStore,  TitleClaim, WantedTitle, Window, Windows,
+  NewThread, Quota, RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
+  ThreadsEnded, ThreadStore,  TitleClaim, Usage, WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
@@ -41,6 +41,7 @@ import type { Statements } from './statements.ts'
 import { SqlSubscriptions } from './subscriptions.ts'
 import type { SqlTables } from './tables.ts'
 import { forgetDependents } from './thread-dependents.ts'
+import { usageOf } from './usage.ts'
 import { SqlWatches } from './watches/watches.ts'
 
 export interface SqlStoreOptions {
@@ -211,6 +212,10 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     })
   }
 
+  getUsage(resourceId?: string): Promise<Usage> {
+    return this.#read((_, statements) => usageOf(statements, resourceId))
+  }
+
   createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }> {
     return this.#write((tables) => createThread(tables, thread))
   }
@@ -290,8 +295,8 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#write((tables) => cloneThread(tables, scope, clone))
   }
 
-  transferThread(scope: Scope, resourceId: string): Promise<ThreadRow> {
-    return this.#write((tables) => transferThread(tables, scope, resourceId))
+  transferThread(scope: Scope, resourceId: string, quota?: Quota): Promise<ThreadRow> {
+    return this.#write((tables) => transferThread(tables, scope, resourceId, quota))
   }
 
   async pruneSome(policy: PrunePolicy): Promise<Pruned> {

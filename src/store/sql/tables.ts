@@ -1,4 +1,5 @@
 import { newId } from '../../base/ids.ts'
+import type { Added, Quota } from '../contract/usage.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
@@ -13,6 +14,7 @@ import { Recent } from './recent.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
+import { checkUsage } from './usage.ts'
 
 /** How many rows one statement copies. */
 const copyBatch = 2_000
@@ -53,6 +55,8 @@ export class SqlTables implements ThreadTables {
   readonly #lanes = new Map<string, LaneRecord>()
   /** Records that are cached between transactions. */
   readonly recent: Recent
+  /** The bytes that checked writes of this transaction add, by resource: most are stored at its end. */
+  #addedBytes: Map<string, number> | undefined
   /** Whether rows of a deleted thread remain. */
   purging = false
 
@@ -86,6 +90,7 @@ export class SqlTables implements ThreadTables {
     // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
     if (this.#loaded.size > 0) this.#loaded = new Map()
     if (this.#lanes.size > 0) this.#lanes.clear()
+    this.#addedBytes = undefined
     this.recent.newTransaction()
   }
 
@@ -97,6 +102,13 @@ export class SqlTables implements ThreadTables {
 
   now(): number {
     return this.#clock.now()
+  }
+
+  checkQuota(resourceId: string, quota: Quota, added: Added): void {
+    this.#addedBytes ??= new Map()
+    const bytes = (this.#addedBytes.get(resourceId) ?? 0) + (added.bytes ?? 0)
+    checkUsage(this.#db, resourceId, quota, { ...added, bytes })
+    this.#addedBytes.set(resourceId, bytes)
   }
 
   thread(id: string): ThreadRecord | undefined {
@@ -137,6 +149,10 @@ export class SqlTables implements ThreadTables {
     if (purgeThread(this.#db, thread.key)) return
     this.#db.run(sql.addPurge, thread.key)
     this.purging = true
+  }
+
+  bytes({ key }: ThreadRecord): number {
+    return this.#db.one<{ bytes: number }>(sql.threadBytes, key)?.bytes ?? 0
   }
 
   life({ id }: ThreadRecord): number {

@@ -5,6 +5,7 @@ import type { SendMode } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { Accepted, LaneWrite, Send } from '../../store/contract/threads.ts'
+import { callerQuota } from '../../store/contract/usage.ts'
 import { AcceptTrace } from '../../tracing/accept-trace.ts'
 import { telemetryFor } from '../../tracing/telemetry.ts'
 import { declineAll } from '../control/resume.ts'
@@ -218,6 +219,8 @@ export class Sends {
 
   async #store(send: Send): Promise<Accepted> {
     const runtime = this.#runtime
+    const { quota } = callerQuota()
+    if (quota) send.quota = quota
     if (!runtime.isOpen || runtime.closing) await runtime.open()
     if (runtime.lease.failure) throw runtime.lease.failure
     const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([send]))

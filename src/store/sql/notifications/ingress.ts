@@ -6,6 +6,7 @@ import type {
 import { countedOn, holdsKey, recordOfSlot, releaseKey, slotOf } from './keys.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'
+import { checkUsage } from '../usage.ts'
 import type { Statements } from '../statements.ts'
 
 /** Records whose summary is due now, collected until the transaction has settled all of them: one summary counts them together. */
@@ -19,10 +20,19 @@ interface Settling {
 
 /** Stores each notification, or counts it on the record that has its key. */
 export function ingestAll(statements: Statements, items: readonly NewNotification[], newId: () => string): Ingested[] {
+  checkItems(statements, items)
   const dueNow: DueNow = []
   const ingested = items.map((item) => ingest(statements, item, { dueNow, newId }))
   takeDueSummaries(statements, dueNow)
   return ingested
+}
+
+/** Rejects all of them if together they would exceed their quota: all have one resource. */
+function checkItems(statements: Statements, items: readonly NewNotification[]): void {
+  const [first] = items
+  if (!first?.quota) return
+  const bytes = items.reduce((sum, { summary, payload, attributes, metadata }) => sum + JSON.stringify([summary, payload, attributes, metadata]).length, 0)
+  checkUsage(statements, first.resourceId, first.quota, { bytes })
 }
 
 /** Writes decisions about records that are pending and not being sent. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { linkNeighbors, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
-import { isQuestion } from '../../src/recall/text/passages.ts'
+import { isQuestion } from '../../src/recall/text/questions.ts'
 import { extractTerms } from '../../src/recall/text/terms.ts'
 
 export interface Conversation {

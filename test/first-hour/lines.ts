@@ -25,7 +25,14 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     ],
     'a failed run is logged with its remedy': [[`${start}/silent-options.test.ts`, '[T2.3] is logged with its remedy where no caller receives the error']],
     'without a key the program of README says so and ends': [['examples/docs.test.ts', 'README.md: without a key its program says which variable to set, and ends']],
-    'streamOptions.runId': [[`${start}/silent-options.test.ts`, '[A3.9] runId is the id of the run%s']],
+    'streamOptions.runId': [
+      [`${start}/silent-options.test.ts`, '[A3.9] runId is the id of the run%s'],
+      [`${start}/silent-options.test.ts`, '[A3.9] %s with the id of a run that the thread has is rejected and stores nothing'],
+    ],
+    'options of a send that cannot take effect': [
+      ['test/thread/refused-sends.test.ts', '[A3.10] %s is rejected by name: %j'],
+      ['test/http/letter.test.ts', '[H5.4] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect'],
+    ],
     'streamOptions.memory.thread': [[`${start}/silent-options.test.ts`, '[A3.9] memory.thread sets the title and merges the metadata, of a new thread and of an existing one']],
     'title and metadata of an existing thread': [[`${memory}/described-by-calls.test.ts`, 'of %s: of a thread that exists the title is set and the metadata is merged']],
     'a LibSQLVector of another database': [[`${start}/silent-options.test.ts`, '[K2.7] rejects a LibSQLVector of another database than the storage']],
@@ -52,9 +59,12 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
       [`${memory}/recall-window.test.ts`, '[K2.15] leaves out the blocks of earlier runs before any message of the conversation'],
       [`${memory}/recall-window.test.ts`, '[K2.15] counts what the run itself adds, with the same result for the first run as for later ones'],
     ],
-    'all recall blocks of a window are bounded': [[`${memory}/recall-window.test.ts`, '[K2.14] have at most 1,500 tokens together, the newest question has its answer, and the prefix changes at cuts of the window alone']],
+    'all recall blocks of a window are bounded': [
+      [`${memory}/recall-window.test.ts`, '[K2.14] have at most 1,500 tokens together, the newest question has its answer, and the prefix changes at cuts of the window alone'],
+      [`${memory}/recall-window.test.ts`, '[K2.18] says once that no more messages are added, %s'],
+    ],
     'repeated questions do not displace facts': [
-      [`${memory}/repeated-questions.test.ts`, '[K2.16] find the facts as they did the first time, also in other words'],
+      [`${memory}/repeated-questions.test.ts`, '[K2.16] find the facts as they did the first time, also in other words%s'],
       [`${memory}/repeated-questions.test.ts`, '[K2.16] equal statements are quoted once'],
     ],
     'the scope of recall': [[`${memory}/specification/recall.test.ts`, 'topK, messageRange and scope'], ['docs/recall.md', '**It reaches across threads**']],

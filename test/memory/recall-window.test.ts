@@ -65,6 +65,53 @@ describe.each(placeKinds())('the recall blocks of a window, $name', ({ make }) =
   })
 })
 
+describe.each(placeKinds())('a window whose blocks have used their tokens, $name', ({ make }) => {
+  const isNotice = (text: string) => text.includes('no more of them are added')
+
+  it.each<[string, MemoryConfig]>([
+    ['by default', {}],
+    ['with limits of the program', { semanticRecall: { maxWindowTokens: 300, maxTokens: 200, topK: 2 } }],
+    ['with one block that takes all', { semanticRecall: { maxWindowTokens: 200, maxTokens: 200 } }],
+    ['with a limit that no message fits', { semanticRecall: { maxTokens: 5 } }],
+  ])('[K2.18] says once that no more messages are added, %s', async (_, config) => {
+    const { asked, prompts } = await zoo(make(), { lastMessages: 50, ...config })
+    for (const thing of things) {
+      await asked(thing)
+      const shown = blocks(prompts.at(-1))
+      const at = shown.findIndex(isNotice)
+      // Each question has a block, or the notice precedes it.
+      expect(shown.some((text) => text.includes(`The ${thing} `)) || at >= 0, thing).toBe(true)
+      expect(shown.filter(isNotice).length, thing).toBeLessThanOrEqual(1)
+      if (at >= 0) expect(at, thing).toBe(shown.length - 1)
+    }
+    expect(blocks(prompts.at(-1)).filter(isNotice)).toHaveLength(1)
+    for (const [at, prompt] of prompts.slice(1).entries()) {
+      const before = texts(prompts[at] ?? [])
+      expect(texts(prompt).slice(0, before.length)).toEqual(before)
+    }
+  })
+
+  it('[K2.18] recalls again after the next cut, and the notice leaves with the blocks', async () => {
+    const { asked, prompts } = await zoo(make(), { lastMessages: 8, semanticRecall: { maxWindowTokens: 260, maxTokens: 200, topK: 2 } })
+    const shown = []
+    for (const thing of things) {
+      await asked(thing)
+      shown.push(blocks(prompts.at(-1)))
+    }
+    const noticed = shown.findIndex((list) => list.some(isNotice))
+    expect(noticed).toBeGreaterThan(0)
+    const again = shown.findIndex((list, at) => at > noticed && !list.some(isNotice))
+    expect(again).toBeGreaterThan(noticed)
+    expect(shown[again]?.join('\n')).toContain(`The ${things[again]} `)
+  })
+
+  it('[K2.18] says nothing where nothing was found', async () => {
+    const { agent, model } = await zoo(make(), { semanticRecall: { maxTokens: 5 } })
+    await agent.generate('Bonjour tout le monde', ask('q'))
+    expect(blocks(model.calls.at(-1)?.prompt)).toEqual([])
+  })
+})
+
 describe.each(placeKinds())('a TokenLimiter and recall, $name', ({ make }) => {
   it('[K2.15] leaves out the blocks of earlier runs before any message of the conversation', async () => {
     const { asked, prompts } = await zoo(make(), {}, { limit: 700 })

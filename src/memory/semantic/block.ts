@@ -97,6 +97,20 @@ export function recallBlock(
   }
 }
 
+const noticeText = `<recalled-messages>\nEarlier messages may matter here, but no more of them are added to this prompt.\n${closing}`
+/** The estimated tokens of a notice. */
+export const noticeTokens = estimateTokens(noticeText)
+
+/** Stands in a window in place of further recall blocks, once: what was found does not fit. It leaves the window like a block. */
+export function recallNotice(): ContextBlock {
+  return { text: noticeText, metadata: { recall: [], full: true, sources: [], quotes: [] } }
+}
+
+/** True when these rows contain a notice. */
+export function hasRecallNotice(rows: readonly MessageRow[]): boolean {
+  return rows.some((row) => isRecallBlock(row) && row.content.metadata?.full === true)
+}
+
 /** The metadata of a recall block: a passage that it quotes. */
 type RecallRecord = {
   threadId: string

@@ -10,7 +10,9 @@ import type { Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { refKey, type RecallHit, type RecallIndex } from '../../store/contract/recall.ts'
 import type { Attributes } from '../../tracing/telemetry.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
-import { readRecalled, recallBlock, recalledTokens, type RecalledPassage } from './block.ts'
+import {
+  hasRecallNotice, noticeTokens, readRecalled, recallBlock, recalledTokens, recallNotice, type RecalledMessage, type RecalledPassage,
+} from './block.ts'
 import { passagesAround } from './passages.ts'
 import type { RecallSetting } from './setting.ts'
 
@@ -77,8 +79,8 @@ function traceAttributes({ hits, block, incomplete }: SearchResult): Attributes 
 
 async function search(setting: RecallSetting, context: RecallContext, rows: readonly MessageRow[], text: string): Promise<SearchResult> {
   const { store, index, embedder, threadId, resourceId, hasInputProcessors, input: [first], logger } = context
-  const maxTokens = blockTokens(setting, rows)
-  if (maxTokens <= 0) return { hits: [], block: undefined, incomplete: false }
+  // The notice says that nothing is added until the window is cut.
+  if (hasRecallNotice(rows)) return { hits: [], block: undefined, incomplete: false }
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
   const recalled = readRecalled(rows)
   const shown = { threadId, from, ...(first?.seq !== undefined && { asked: first.seq }) }
@@ -100,7 +102,16 @@ async function search(setting: RecallSetting, context: RecallContext, rows: read
   const good = hits.filter((hit) => hit.score >= threshold && !(partlyShown.has(refKey(hit)) && recalled.has(hit.text)))
   const found = await passagesAround(store, good, { ...setting, shown, except: recalled.all, held: joinRows(rows) })
   const passages = hasInputProcessors ? await checkedPassages(store, { threadId, resourceId }, found) : found
-  return { hits: good, block: recallBlock(passages, { threadId, question: text, maxTokens, incomplete }), incomplete }
+  const block = recallBlock(passages, { threadId, question: text, maxTokens: blockTokens(setting, rows), incomplete })
+  if (block || !passages.some(({ messages }) => messages.some(hasText))) return { hits: good, block, incomplete }
+  const why = 'the recall blocks of its window have used their tokens. Raise maxWindowTokens or maxTokens of semanticRecall'
+  logger.warn(`Recall on thread '${threadId}' found messages and added none: ${why}`, { threadId, found: good.length })
+  return { hits: good, block: recallNotice(), incomplete }
+}
+
+/** False for a hit whose message was emptied after the search. */
+function hasText({ hit, message: { content } }: RecalledMessage): boolean {
+  return hit !== undefined && searchableText(content).trim() !== ''
 }
 
 /** The part of what the window has left that one block may use. The first blocks are the largest, and later ones still have some. */
@@ -108,7 +119,9 @@ const shareOfBlock = 1 / 3
 
 /** The tokens of the next block. The window keeps its blocks until it is cut, so that the prompt before the next block stays the same. */
 function blockTokens({ maxTokens, maxWindowTokens }: RecallSetting, rows: readonly MessageRow[]): number {
-  const left = maxWindowTokens - recalledTokens(rows)
+  const used = recalledTokens(rows)
+  // After the first block, the tokens of a notice are kept for it.
+  const left = maxWindowTokens - (used === 0 ? 0 : used + noticeTokens)
   return maxTokens === undefined ? Math.ceil(left * shareOfBlock) : Math.min(maxTokens, left)
 }
 

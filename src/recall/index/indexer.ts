@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { MessageContent } from '../../message/message.ts'
-import { isQuestion, maxPassages, searchableText, splitPassages } from '../text/passages.ts'
+import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
+import { isQuestion } from '../text/questions.ts'
 import { extractTerms } from '../text/terms.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'

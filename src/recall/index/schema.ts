@@ -61,7 +61,7 @@ export const quotesSchema = `
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
 /** An index with another version is created again. */
-export const indexVersion = 5
+export const indexVersion = 6
 
 /**
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup

@@ -4,7 +4,7 @@ import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } from '../rank/rank.ts'
-import { Copies, DistinctTexts, type MessageStamp } from '../rank/copies.ts'
+import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
 import { extractTerms } from '../text/terms.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
@@ -123,8 +123,25 @@ export class Searcher {
   ): ((at: number) => boolean) | undefined {
     const isQuestion = this.#questionPassages(collection, question)
     if (!question.distinct) return isQuestion
-    const isRepeated = isRepetition(collection, terms, postings)
+    const isRepeated = isRepetition(collection, terms, postings, this.#sameText(collection, question.text))
     return isQuestion ? (at) => isRepeated(at) || isQuestion(at) : isRepeated
+  }
+
+  /** A test for messages with the words of a text. It reads them: most callers ask about few. */
+  #sameText(collection: ResourceCollection, text: string): (at: number) => boolean {
+    const words = wordsOf(text)
+    const known = new Map<number, boolean>()
+    return (at) => {
+      const key = messageKey(collection.keys[at] ?? 0)
+      let same = known.get(key)
+      if (same === undefined) {
+        if (known.size >= maxCompared) return false
+        const row = this.#databases.messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', key)
+        same = row !== undefined && wordsOf(searchableText(JSON.parse(row.content) as MessageContent)) === words
+        known.set(key, same)
+      }
+      return same
+    }
   }
 
   /** A test for the passages of the question itself, and of what was sent with it. */
@@ -217,6 +234,8 @@ export class Searcher {
     const wanted = Math.max(question.limit, judgedForConfidence)
     const copies = this.#shownMessages(question)
     const distinct = question.distinct ? new DistinctTexts() : undefined
+    // What was said before in the same words tells nothing new.
+    distinct?.add(question.text)
     for (const one of ranked) {
       const key = messageKey(collection.keys[one.at] ?? 0)
       if (judged.has(key)) continue
@@ -251,6 +270,9 @@ export const limits = {
   /** With fewer passages than this, passages with some of the terms are read too. */
   enough: 100,
 }
+
+/** The number of messages that are compared with the text of a question. */
+const maxCompared = 1_000
 
 interface KnownTerm {
   term: string

@@ -9,7 +9,7 @@ export interface Collection {
   /** The passage before it and the one after it in its thread. */
   readonly previous: ArrayLike<number>
   readonly next: ArrayLike<number>
-  /** 1 where the passage ends with a question mark. */
+  /** 1 where the passage is a question. */
   readonly question: ArrayLike<number>
   /** Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
   readonly lengths?: Lengths

@@ -1,4 +1,4 @@
-import { isQuestion } from '../text/passages.ts'
+import { isQuestion } from '../text/questions.ts'
 import { extractTerms } from '../text/terms.ts'
 
 /** The fields of a message that its copy in a cloned thread shares. */
@@ -58,7 +58,8 @@ export class DistinctTexts {
   }
 }
 
-function wordsOf(text: string): string {
+/** The words of a text, without case, punctuation and spaces. */
+export function wordsOf(text: string): string {
   return (text.toLowerCase().normalize('NFKC').match(/[\p{L}\p{N}\p{M}]+/gu) ?? [text.trim()]).join(' ')
 }
 

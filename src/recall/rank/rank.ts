@@ -138,11 +138,11 @@ function weightsFor(weights: Weights, share: number): Weights {
 }
 
 /**
- * A test for passages that ask the same as a question with so many terms: they consist of nearly its terms. Such a passage would be the
- * best result for the question, and answers nothing.
+ * A test for passages that only repeat a question with so many terms: they consist of nearly its terms, and are questions themselves or,
+ * as `isSame` knows, the same text. Such a passage would be the best result for the question, and answers nothing.
  */
 export function isRepetition(
-  { count, length, question }: Collection, terms: number, postings: readonly Posting[],
+  { count, length, question }: Collection, terms: number, postings: readonly Posting[], isSame: (at: number) => boolean,
 ): (at: number) => boolean {
   const shared = new Uint16Array(count)
   for (const { passages } of postings) {
@@ -153,7 +153,8 @@ export function isRepetition(
   }
   return (at) => {
     const both = shared[at] ?? 0
-    return question[at] === 1 && both > 0 && both / (terms + (length[at] ?? 0) - both) >= sameQuestion
+    if (both === 0 || both / (terms + (length[at] ?? 0) - both) < sameQuestion) return false
+    return question[at] === 1 || isSame(at)
   }
 }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms } from '../text/terms.ts'
-import { isQuestion } from '../text/passages.ts'
+import { isQuestion } from '../text/questions.ts'
 import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
 import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'

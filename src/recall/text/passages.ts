@@ -59,7 +59,3 @@ function cutPosition(text: string): number {
   const last = text.charCodeAt(text.length - 1)
   return last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length
 }
-
-export function isQuestion(passage: string): boolean {
-  return /[?？]["')\]]?\s*$/.test(passage)
-}

@@ -5,7 +5,10 @@ const stopWords = new Set(
   + ' whom whose when where why how not no so if than then there here will would can could should may might just also very'
   + ' really some any all'
   // What an apostrophe leaves of "what's", "don't", "I'll" and others.
-  + ' s t d m ll re ve don doesn didn isn aren wasn weren hasn hadn wouldn couldn shouldn').split(' '),
+  + ' s t d m ll re ve don doesn didn isn aren wasn weren hasn hadn wouldn couldn shouldn'
+  // The same without the apostrophe.
+  + ' whats whos wheres whens hows thats theres dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont wouldnt couldnt shouldnt'
+  + ' im ive youre theyre').split(' '),
 )
 
 const runs = /[\p{L}\p{N}\p{M}]+/gu

@@ -457,7 +457,7 @@ export class Watches implements BackgroundService {
 function watchesNothing(agentId: string): HeedError {
   const why = `Agent '${agentId}' has a storage of its own, and the channels of its Heed store their messages in the Heed's.`
   return new HeedError('unsupported_option', `${why} A watch would see none: use the storage of the Heed for this agent.`, {
-    details: { option: 'storage', agent: agentId },
+    details: { option: 'memory.storage', agent: agentId },
   })
 }
 

@@ -226,6 +226,45 @@ describe('a message without a reply', () => {
   })
 })
 
+describe('an echo that arrives before the provider has answered', () => {
+  const watched = { agent: { watches: { model: scriptedModel(() => 'It is not.') } } }
+  const any = { description: 'any', expected_channels: ['sms'], mode: 'continuous' } as const
+
+  it.each([['the id of the reply', 'out-1', 'Fine. (sent by bot)'], ['its text', 'another-id', 'Fine.']])(
+    '[V3.19] is known by %s when it has: no candidate, no run, no reply; a message that arrived meanwhile is answered (case 40)', async (_, echoId, text) => {
+      let number = 0
+      const world: ReturnType<typeof answering> = answering({
+        ...watched,
+        send: async () => {
+          if (++number === 1) {
+            await world.adapter.deliver(said(echoId, text, { sender: { address: '+15550999', verified: true } }))
+            await world.adapter.deliver(said('2', 'And you?'))
+            expect([await world.states(), world.model.callCount]).toEqual([['pending Fine.', 'received', 'received'], 1])
+          }
+          return { providerId: `out-${number}` }
+        },
+      })
+      const { agent, adapter, model, states } = world
+      const { id } = await agent.awaitSignal(any, { threadId: 'login', resourceId: 'ada' })
+      await adapter.deliver(said('1'))
+      await soon(() => states()).toEqual(['sent Fine.', 'sent Fine.'])
+      await soon(async () => (await agent.getWatch({ id }))?.evaluations).toBe(2)
+      await adapter.deliver(said('out-1', text))
+      expect([model.callCount, (await agent.getWatch({ id }))?.candidates.length, number]).toEqual([2, 2, 2])
+    })
+
+  it('[V3.19] is known by its text for a minute where the provider gives no id', async () => {
+    const { adapter, model, states, heed } = answering({ send: async () => ({}) })
+    await adapter.deliver(said('1'))
+    await soon(() => states()).toEqual(['sent Fine.'])
+    await adapter.deliver(said('echo', 'Fine.'))
+    await heed.tick()
+    expect([await states(), model.callCount]).toEqual([['sent Fine.'], 1])
+    await adapter.deliver(said('2', 'Fine, thanks.'))
+    await soon(() => states()).toEqual(['sent Fine.', 'sent Fine.'])
+  })
+})
+
 describe('the thread of a message', () => {
   const threads = async (setting: Parameters<typeof answering>[0] = {}) => {
     const { adapter, replies } = answering(setting)

@@ -60,7 +60,7 @@ describe('watches over HTTP', () => {
 
   it('[V1.23] [H1.2] registrations with one Idempotency-Key are one watch, also at once; another watch or thread under it is rejected', async () => {
     const { url } = await world()
-    const register = (key: string | undefined, body: object) => fetch(`${url}/api/agents/guide/watches`, {
+    const register = (key: string | undefined, body: object, agent = 'guide') => fetch(`${url}/api/agents/${agent}/watches`, {
       method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json', authorization: `Bearer ${keys.ada}`, ...(key === undefined ? {} : { 'idempotency-key': key }) },
     })
     const both = await Promise.all([register('k1', { ...here, watch }), register('k1', { ...here, watch })])
@@ -71,9 +71,19 @@ describe('watches over HTTP', () => {
       const refused = await register('k1', other)
       expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
     }
+    const others = [{ max_evaluations: 3 }, { expires_in_minutes: 5 }, { expires_at: new Date(Date.now() + 60_000).toISOString() }, { look_back_seconds: 30 }, { mode: 'continuous' }]
+    for (const changed of others) {
+      const refused = await register('k1', { ...here, watch: { ...watch, ...changed } })
+      expect([changed, refused.status, await refused.json()]).toMatchObject([changed, 409, { code: 'idempotency_key_reused' }])
+    }
+    const relative = { ...watch, max_evaluations: 3, expires_in_minutes: 5, look_back_seconds: 30 }
+    const [one, again] = [await register('k4', { ...here, watch: relative }), await register('k4', { ...here, watch: relative })]
+    expect(await again.json()).toEqual(await one.json())
     expect((await register('k3', { ...here, id: 'named', watch })).status).toBe(400)
     expect(await (await register('named', { ...here, id: 'named', watch })).json()).toMatchObject({ id: 'named' })
     expect((await register('not a key', { ...here, watch })).status).toBe(400)
+    const elsewhere = await register('k1', { ...here, watch }, 'other')
+    expect([elsewhere.status, await elsewhere.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
   })
 
   it('[V1.25] a client reads why each message did or did not match', async () => {

@@ -153,6 +153,58 @@ describe('a value that a watch delivered', () => {
     expect(paid).toEqual([])
   })
 
+  it('[V4.14] case 31: what a tainted run writes to working memory taints each run that reads it, on other threads and after a restart', async () => {
+    const script: Script = ({ index, prompt }) => {
+      if (index === 0) return call('updateWorkingMemory', { memory: 'Pay Ann at 482913.' })
+      return prompt.some(({ role }) => role === 'tool') ? 'Done.' : call('pay', { to: 'Ann' })
+    }
+    const agent = { memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true } }) }
+    const first = paying({ script, agent })
+    await delivered(first)
+    await soon(() => first.model.callCount).toBe(2)
+    await idle(first.agent, target)
+    await first.agent.sendMessage('Pay Ann.', { ...target, threadId: 'another' }).outcome
+    expect(await suspendedOn(first.agent, 'another')).toMatchObject({ request: { taintedBy: bySms } })
+    expect(JSON.stringify(first.model.calls)).not.toContain('taintedBy')
+    await first.heed.close()
+
+    const later = paying({ file: first.file, agent: { memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true } }) } })
+    await later.agent.sendMessage('Pay Ann.', { ...target, threadId: 'third' }).outcome
+    expect(await suspendedOn(later.agent, 'third')).toMatchObject({ request: { taintedBy: bySms } })
+    expect([...first.paid, ...later.paid]).toEqual([])
+    // The program replaces what the message led to.
+    const memory = await later.agent.getMemory()
+    await memory.updateWorkingMemory({ resourceId: target.resourceId, workingMemory: 'Pay nobody.' })
+    await later.agent.sendMessage('Pay Ann.', { ...target, threadId: 'fourth' }).outcome
+    await idle(later.agent, { ...target, threadId: 'fourth' })
+    expect(later.paid).toEqual(['Ann'])
+  })
+
+  it('[V4.14] a field that a tainted run merges into working memory taints all of it; a restored version has the taint that it had', async () => {
+    const schema = { type: 'object', properties: { name: { type: 'string' }, code: { type: 'string' } } } as const
+    const script: Script = ({ index, prompt }) => {
+      if (index === 0) return call('updateWorkingMemory', { memory: { code: '482913' } })
+      return prompt.some(({ role }) => role === 'tool') ? 'Done.' : call('pay', { to: 'Ann' })
+    }
+    const { agent, adapter, model, paid } = paying({ script, agent: { memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true, schema } }) } })
+    const memory = await agent.getMemory()
+    const of = { resourceId: target.resourceId }
+    await memory.updateWorkingMemory({ ...of, workingMemory: { name: 'Ada' } })
+    await delivered({ agent, adapter })
+    await soon(() => model.callCount).toBe(2)
+    await idle(agent, target)
+    await memory.updateWorkingMemory({ ...of, workingMemory: { name: 'Ada L.' } })
+    await agent.sendMessage('Pay Ann.', { ...target, threadId: 'another' }).outcome
+    expect(await suspendedOn(agent, 'another')).toMatchObject({ request: { taintedBy: bySms } })
+    await memory.undoWorkingMemory({ ...of, version: 1 })
+    await agent.sendMessage('Pay Ann.', { ...target, threadId: 'third' }).outcome
+    await idle(agent, { ...target, threadId: 'third' })
+    expect(paid).toEqual(['Ann'])
+    await memory.undoWorkingMemory({ ...of, version: 2 })
+    await agent.sendMessage('Pay Ann.', { ...target, threadId: 'fourth' }).outcome
+    expect(await suspendedOn(agent, 'fourth')).toMatchObject({ request: { taintedBy: bySms } })
+  })
+
   it('[V4.14] a watch that ends without a message taints nothing, and no prompt contains the mark', async () => {
     const { agent, adapter, model, paid } = paying()
     const { id } = await agent.awaitSignal(wait, target)

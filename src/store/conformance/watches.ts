@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../contract/watches.ts'
+import { annotationCases } from './annotation.ts'
 import { lookBackCases } from './look-back.ts'
 import { replyCases } from './replies.ts'
 import {
@@ -43,7 +44,9 @@ export const watchConformance: WatchCase[] = [
       assert.deepEqual(await candidates(store, 'w'), [[before, 'pending'], [after, 'pending']])
       assert.ok(old !== undefined)
       assert.deepEqual(await store.registerWatch(planned('w', { mode: 'continuous' })), { watch, added: false })
-      await assert.rejects(store.registerWatch(planned('w', { threadId: 'thread-2' })), { code: 'id_taken' })
+      for (const other of [{ threadId: 'thread-2' }, { agentId: 'agent-2' }, { resourceId: 'resource-2' }]) {
+        await assert.rejects(store.registerWatch(planned('w', other)), { code: 'id_taken' })
+      }
     },
   },
   {
@@ -450,5 +453,6 @@ export const watchConformance: WatchCase[] = [
     },
   },
   ...lookBackCases,
+  ...annotationCases,
   ...replyCases,
 ]

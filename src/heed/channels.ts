@@ -56,7 +56,7 @@ export class Channels {
     return agent.id
   }
 
-  /** How many channels there are. */
+  /** @internal How many channels there are. */
   get size(): number {
     return this.#channels.size
   }

@@ -15,7 +15,7 @@ const candidateSql = {
   byOrd: `SELECT ${watchColumns} FROM heed_watches WHERE ord = ?`,
   byId: `SELECT ${watchColumns} FROM heed_watches WHERE id = ?`,
   due: `SELECT ${watchColumns} FROM heed_watches WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
-  // Watches that have expired; those with open candidates only where nobody has claimed one since `?2`.
+  // Watches that have expired; those with open candidates only where no process has claimed one since `?2`.
   over: `
     SELECT ${watchColumns} FROM heed_watches AS w WHERE state = 'open' AND expires_at < ?1 AND due_at <= ?1 AND (
       expires_at < ?2 AND due_at < ?2 OR NOT EXISTS (

@@ -84,7 +84,7 @@ export function annotateInbound(statements: Statements, { seq, categories, offer
   return true
 }
 
-/** What waits for the annotation of a message: its reply, and its candidates, since policies may ask for categories. */
+/** The reply of a message, and its candidates, are due when it is annotated: policies may ask for its categories. */
 function wakeWaiting(statements: Statements, seq: number, now: number): void {
   statements.run(inboundSql.wakeCandidates, seq, now)
   wakeReplyOf(statements, seq, now)

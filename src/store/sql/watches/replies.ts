@@ -171,7 +171,7 @@ export function claimReplies(statements: Statements, { channelIds, now, until, l
 
 function claimReply(statements: Statements, row: ReplyRow, now: number, until: number): ClaimedReply | undefined {
   const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
-  // A reply that was being sent: its process ended, and nobody knows the provider's id of it.
+  // A reply that was being sent: its process ended, and the provider's id of it is not known.
   const echoUntil = row.sending === 1 ? now + echoMs : null
   statements.run(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.seq)
   if (!inbound) return undefined

@@ -59,16 +59,20 @@ export const sql = {
   // An update writes every index of a column that it sets, changed or not. Within a run, indexed columns do not change.
   countThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
-      tail_ordinal = ?, tail_turn = ?
+      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?
     WHERE key = ?`,
   putThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
-      tail_ordinal = ?, tail_turn = ?, updated_at = ?, status = ?, owner = ?, due_at = ?
+      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?, updated_at = ?, status = ?, owner = ?, due_at = ?
     WHERE key = ?`,
   describeThread: `UPDATE heed_threads SET title = ?, metadata = ? WHERE key = ?`,
   touchMetadata: `UPDATE heed_thread_metadata SET of_updated = ? WHERE thread = ?`,
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,
   threadBytes: `SELECT bytes FROM heed_threads WHERE key = ?`,
+  countCopied: `
+    UPDATE heed_threads SET bytes = bytes + (
+      SELECT coalesce(sum(length(CAST(content AS BLOB))), 0) FROM heed_messages WHERE thread = ?1)
+    WHERE key = ?1`,
 
   mail: `SELECT ${mailColumns} FROM heed_mailbox WHERE thread = ? AND id = ?`,
   // The index is named because the planner would scan all signals of the thread otherwise.

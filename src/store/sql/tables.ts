@@ -4,7 +4,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
 import {
-  messageRow, type CountedRow, type HeartbeatRecord, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord,
+  byteLength, messageRow, type CountedRow, type HeartbeatRecord, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord,
   type PruningRecord, type RowRecord, type RunRecord, type StartRow, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord,
 } from '../core/records.ts'
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
@@ -37,6 +37,8 @@ interface LoadedThread {
   readonly mail: Map<string, MailRecord>
   /** The running run, if it is known. */
   run: RunRecord | undefined
+  /** The bytes of new rows: they are added to those of the thread when it is written. */
+  newBytes: number
 }
 
 type IndexedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
@@ -72,7 +74,7 @@ export class SqlTables implements ThreadTables {
     for (const loaded of this.#loaded.values()) {
       this.#writeMail(loaded)
       if (!loaded.changed) continue
-      this.#write(loaded.thread, loaded.before)
+      this.#write(loaded)
       loaded.before = indexedColumns(loaded.thread)
       loaded.changed = false
       loaded.written = true
@@ -300,6 +302,7 @@ export class SqlTables implements ThreadTables {
   #load(thread: ThreadRecord, isNew: boolean, run?: RunRecord): LoadedThread {
     const loaded: LoadedThread = {
       thread, before: indexedColumns(thread), changed: false, written: false, isNew, pending: isNew ? [] : undefined, mail: new Map(), run,
+      newBytes: 0,
     }
     this.#loaded.set(thread.id, loaded)
     return loaded
@@ -322,12 +325,14 @@ export class SqlTables implements ThreadTables {
     loaded.isNew = false
   }
 
-  #write(thread: ThreadRecord, before: IndexedColumns): void {
+  #write(loaded: LoadedThread): void {
+    const { thread, before } = loaded
     this.recent.threads()
     const counters = [
       thread.epoch, thread.runId, thread.agentId, thread.begun, thread.nextSeq, thread.nextOrd, thread.ordinal, thread.turn, thread.tail,
-      thread.tailOrdinal, thread.tailTurn,
+      thread.tailOrdinal, thread.tailTurn, loaded.newBytes,
     ]
+    loaded.newBytes = 0
     const sameOwnership = thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt
     if (sameOwnership && thread.updatedAt === before.updatedAt) {
       this.#db.run(sql.countThread, ...counters, thread.key)
@@ -361,7 +366,10 @@ export class SqlTables implements ThreadTables {
       row.ordinal, row.turn, row.counted,
     )
     this.recent.rowsWritten()
-    if (added === 1) recent.appended(thread.key, row)
+    if (added === 1) {
+      recent.appended(thread.key, row)
+      this.#loadedThread(thread).newBytes += byteLength(row.content)
+    }
     return added === 1
   }
 
@@ -396,11 +404,13 @@ export class SqlTables implements ThreadTables {
     for (let after = 0; this.#db.run(text, from.key, to.key, after, copyBatch, copySuffix(to)) === copyBatch;) {
       after = this.#db.one<{ seq: number }>(sql.lastSeq, to.key)?.seq ?? after
     }
+    this.#db.run(sql.countCopied, to.key)
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
     const { from: since = null, to: until = null, messageIds, limit = -1 } = wanted
     this.#db.run(sql.copySome, from.key, to.key, since, until, messageIds ? JSON.stringify(messageIds) : null, limit, copySuffix(to))
+    this.#db.run(sql.countCopied, to.key)
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {

@@ -27,14 +27,17 @@ const forget = (resource: string) => `
   DELETE FROM heed_usage WHERE resource_id = ${resource} AND resource_id <> '${total}' AND threads = 0 AND bytes = 0;`
 
 /** Counts the rows of a table that belong to a thread in the bytes of the thread. Rows of a deleted thread are no longer counted. */
-function ofThread(table: 'messages' | 'mailbox' | 'runs', columns: string, large = false): string {
+function ofThread(table: 'messages' | 'mailbox' | 'runs', columns: string): string {
+  // Rows of messages are added by code that writes the thread anyway; most others are small.
+  const large = table !== 'messages'
   const bytes = sizes[table]
   const when = (row: string) => (large ? ` WHEN ${bytes(row)} > 512` : '')
   const counted = (row: string) => (large ? `iif(${bytes(row)} > 512, ${bytes(row)}, 0)` : bytes(row))
-  return `
+  const added = `
   CREATE TRIGGER heed_${table}_size_added AFTER INSERT ON heed_${table}${when('new')} BEGIN
     UPDATE heed_threads SET bytes = bytes + ${bytes('new')} WHERE key = new.thread;
-  END;
+  END;`
+  return `${large ? added : ''}
   CREATE TRIGGER heed_${table}_size_changed AFTER UPDATE OF ${columns} ON heed_${table}
   WHEN ${counted('new')} <> ${counted('old')} BEGIN
     UPDATE heed_threads SET bytes = bytes + ${counted('new')} - (${counted('old')}) WHERE key = new.thread;
@@ -69,8 +72,9 @@ const memoryThread = (row: string) => `CAST(substr(${row}.owner, 3) AS INTEGER)`
 const memoryResource = (row: string) => `substr(${row}.owner, 3)`
 
 /**
- * What is stored of each resource, counted by triggers: in the transaction of the write, whichever process makes it. Version 3 of the
- * schema. Rows of the mailbox and of runs count if they are larger than 512 bytes: most of them only name messages.
+ * What is stored of each resource, counted by triggers, in the transaction of the write, whichever process makes it. Version 3 of the
+ * schema. The code that adds messages writes their bytes to the thread itself: a trigger for each would cost more. Rows of the mailbox and
+ * of runs count if they are larger than 512 bytes: most of them only name messages.
  */
 export const usageSchema = `
   CREATE TABLE heed_usage (
@@ -108,7 +112,7 @@ export const usageSchema = `
   WHEN ${sizes.threads('new')} <> ${sizes.threads('old')} BEGIN
     UPDATE heed_threads SET bytes = bytes + ${sizes.threads('new')} - (${sizes.threads('old')}) WHERE key = new.key;
   END;
-  CREATE TRIGGER heed_threads_size_changed AFTER UPDATE OF bytes ON heed_threads BEGIN
+  CREATE TRIGGER heed_threads_size_changed AFTER UPDATE OF bytes ON heed_threads WHEN old.bytes <> new.bytes BEGIN
     ${add('new.resource_id', 'new.bytes - old.bytes')}
   END;
   CREATE TRIGGER heed_threads_size_given AFTER UPDATE OF resource_id ON heed_threads WHEN old.resource_id <> new.resource_id BEGIN
@@ -122,8 +126,8 @@ export const usageSchema = `
     ${forget('old.resource_id')}
   END;
   ${ofThread('messages', 'content')}
-  ${ofThread('mailbox', 'rows, options', true)}
-  ${ofThread('runs', 'options', true)}
+  ${ofThread('mailbox', 'rows, options')}
+  ${ofThread('runs', 'options')}
   ${ofResource('notifications', 'summary, attributes, metadata, payload')}
   ${ofResource('schedules', 'signal')}
   ${ofResource('watches', 'description, criteria, result_schema')}

@@ -9,7 +9,10 @@ const examples = 'test/package/programs/parts'
 /** What a new user meets in the first hour, and what shows it. */
 export const lines: Record<string, Record<string, readonly Shown[]>> = {
   'start and recovery': {
-    'every option has an effect or is rejected': [['test/options/walk.test.ts', '[G1.12] has a probe or a test that shows its effect, or that it is rejected by name']],
+    'every option has an effect or is rejected': [
+      ['test/options/walk.test.ts', '[G1.12] has a probe or a test that shows its effect, or that it is rejected by name'],
+      ['test/options/walk.test.ts', '[G1.12] finds an option that is added to %s, which has no probe'],
+    ],
     'the first use starts the whole Heed': [
       [`${start}/first-use.test.ts`, '[R12.1] continues the run of another agent: %s'],
       [`${start}/first-use.test.ts`, '[R12.1] sends the due notification of another agent: %s'],
@@ -54,6 +57,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
       [`${memory}/first-search.test.ts`, '[K1.1] finds every message: the index is made before it'],
       [`${memory}/first-search.test.ts`, '[K1.1] gives the first run of an agent its evidence'],
       [`${memory}/first-search.test.ts`, '[K1.17] that cannot read more than 10,000 messages says so: in its result, over HTTP, and in the block of the prompt'],
+      [`${memory}/first-search.test.ts`, '[K1.17] the block of a run says that messages are missing'],
     ],
     'TokenLimiter drops old recall blocks before history': [
       [`${memory}/recall-window.test.ts`, '[K2.15] leaves out the blocks of earlier runs before any message of the conversation'],

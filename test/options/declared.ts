@@ -31,11 +31,14 @@ interface Node {
 
 type Declarations = ReadonlyMap<string, readonly Node[]>
 
+/** Changes the text of a report before it is read. */
+export type Edit = (text: string) => string
+
 /** The declarations of each entry by name, as `npm run api` writes them. Entries may have different types of one name. */
-function declarations(): ReadonlyMap<Entry, Declarations> {
+function declarations(edit: Edit = (text) => text): ReadonlyMap<Entry, Declarations> {
   return new Map(entries.map((entry) => {
     const file = `${entry}.d.txt`
-    const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^export .*: see .*$/gm, '')
+    const text = edit(readFileSync(join(folder, file), 'utf8')).replaceAll(/^export .*: see .*$/gm, '')
     const { program, errors } = parseSync(`${file}.d.ts`, text)
     if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
     const own = new Map<string, Node[]>()
@@ -71,8 +74,8 @@ const all: Filter = () => true
 export type Calls = Readonly<Partial<Record<Entry, readonly string[]>>>
 
 /** The options of the parameters of these calls. */
-export function declaredOptions(calls: Calls): Declared {
-  return new OptionReader().read(calls)
+export function declaredOptions(calls: Calls, edit?: Edit): Declared {
+  return new OptionReader(edit).read(calls)
 }
 
 /** Every function and class that an entry exports. */
@@ -97,9 +100,13 @@ interface Found {
 }
 
 class OptionReader {
-  readonly #known = declarations()
+  readonly #known: ReadonlyMap<Entry, Declarations>
   readonly #found: Declared = new Map()
   readonly #seen = new Set<string>()
+
+  constructor(edit?: Edit) {
+    this.#known = declarations(edit)
+  }
 
   read(calls: Calls): Declared {
     for (const [entry, names] of Object.entries(calls) as Array<[Entry, readonly string[]]>) for (const call of names) this.#call(entry, call)

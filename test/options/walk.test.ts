@@ -37,6 +37,13 @@ describe('every option of every public call', () => {
     expect([...new Set(shown)].filter((option) => !declared.includes(option))).toEqual([])
   })
 
+  it.each(['AgentConfig', 'SendBranches', 'SemanticRecallOptions', 'MemoryConfig', 'HeedConfig', 'ServeOptions', 'TokenLimiterOptions', 'ClientOptions'])('[G1.12] finds an option that is added to %s, which has no probe', (name) => {
+    const added = [...declaredOptions(calls, (text) => text.replace(new RegExp(`^(export )?(declare )?interface ${name}\\b[^{]*\\{$`, 'm'), '$&\n  addedLater?: string;'))]
+      .flatMap(([owner, options]) => [...options].map((option) => `${owner}.${option}`)).filter((option) => option.endsWith('addedLater'))
+    expect(added.length).toBeGreaterThan(0)
+    expect(added.filter((option) => shown.includes(option))).toEqual([])
+  })
+
   it.each(cited)('$file: $title', ({ file, title, covers }) => {
     const text = readFileSync(join(import.meta.dirname, '../..', file), 'utf8')
     const start = title === undefined ? 1 : text.indexOf(title)

@@ -234,7 +234,7 @@ export class Searcher {
     const wanted = Math.max(question.limit, judgedForConfidence)
     const copies = this.#shownMessages(question)
     const distinct = question.distinct ? new DistinctTexts() : undefined
-    // What was said before in the same words tells nothing new.
+    // An earlier message with the words of the question adds nothing to it.
     distinct?.add(question.text)
     for (const one of ranked) {
       const key = messageKey(collection.keys[one.at] ?? 0)

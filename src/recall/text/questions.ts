@@ -10,9 +10,7 @@ const verbs = 'am is are was were do does did can could will would shall should 
 const auxiliary = `${anyOf(`${verbs} has have had`)}${negation}`
 /** Without those that a statement without its subject begins with, before an article: "had a nice week", "has the flu". */
 const verbFirst = `${anyOf(verbs)}${negation}`
-const pronoun = anyOf(
-  'i you he she it we they there anyone anybody anything someone somebody something everyone everybody everything nobody',
-)
+const pronoun = anyOf('i you he she it we they there (?:any|some|every|no)(?:one|body|thing)')
 const determiner = anyOf('this that these those the a an my your his her its our their any all both each')
 const subject = `(?:${pronoun}|${determiner})`
 const interrogative = anyOf('what which who whom whose when where why how')

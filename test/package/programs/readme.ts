@@ -41,26 +41,37 @@ async function nodes(): Promise<Array<[path: string, major: number]>> {
   return [...byMajor].map(([major, path]) => [path, major])
 }
 
-test('the first program of README needs no key, and an older Node rejects it with one sentence', async (t) => {
+const isRejected = ({ code, stdout, stderr }: Ended) => [code, stdout, /Heed needs Node 24 or newer, and this is Node \d+\.\d+\.\d+\./.test(stderr)]
+
+/** Checks what a program does on each Node of this machine: an older one rejects it with one sentence. */
+async function onEachNode(start: (node: string) => Promise<Ended>, check: (ended: Ended) => void): Promise<void> {
   const found = await nodes()
   assert.ok(found.some(([, major]) => major >= 24))
   for (const [node, major] of found) {
-    const { code, stdout, stderr } = await run(t, withoutKey?.code, { node })
-    if (major >= 24) assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: withoutKey?.output, stderr: '' })
-    else assert.deepEqual([code, stdout, /Heed needs Node 24 or newer, and this is Node \d+\.\d+\.\d+\./.test(stderr)], [1, '', true])
+    const ended = await start(node)
+    if (major >= 24) check(ended)
+    else assert.deepEqual(isRejected(ended), [1, '', true])
   }
+}
+
+test('the first program of README needs no key, and an older Node rejects it with one sentence', async (t) => {
+  await onEachNode((node) => run(t, withoutKey?.code, { node }), ({ code, stdout, stderr }) => {
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: withoutKey?.output, stderr: '' })
+  })
 })
 
 test('the second program of README prints its answer with a key', async (t) => {
   const server = await providerServer({ script: JSON.parse(withKey?.script ?? '[]') as ScriptedStep[] })
   t.after(() => server.close())
   const env = { OPENAI_API_KEY: server.openai.apiKey, OPENAI_BASE_URL: server.openai.baseURL }
-  const { code, stdout } = await run(t, withKey?.code, { env })
-  assert.deepEqual({ code, stdout }, { code: 0, stdout: withKey?.output })
+  await onEachNode((node) => run(t, withKey?.code, { node, env }), ({ code, stdout }) => {
+    assert.deepEqual({ code, stdout }, { code: 0, stdout: withKey?.output })
+  })
 })
 
 test('the second program of README says without a key which variable to set, and ends', async (t) => {
-  const { code, stdout, stderr } = await run(t, withKey?.code)
-  assert.deepEqual([code, stdout.trim()], [0, ''])
-  assert.match(stderr, /^Model 'openai\/gpt-5\.5' needs a key\. Set the environment variable OPENAI_API_KEY\.$/m)
+  await onEachNode((node) => run(t, withKey?.code, { node }), ({ code, stdout, stderr }) => {
+    assert.deepEqual([code, stdout.trim()], [0, ''])
+    assert.match(stderr, /^Model 'openai\/gpt-5\.5' needs a key\. Set the environment variable OPENAI_API_KEY\.$/m)
+  })
 })

@@ -132,7 +132,8 @@ function quotasOf(limits: ServerLimits): { operator: Quota; tenant: Quota } {
   const { schedules = 10_000, threads, bytes } = limits
   const all = { schedules, ...(threads === undefined ? {} : { threads }), ...(bytes === undefined ? {} : { bytes }) }
   const { schedulesPerResource = 100, threadsPerResource = 10_000, bytesPerResource = 1_000_000_000 } = limits
-  return { operator: { all }, tenant: { all, resource: { schedules: schedulesPerResource, threads: threadsPerResource, bytes: bytesPerResource } } }
+  const resource = { schedules: schedulesPerResource, threads: threadsPerResource, bytes: bytesPerResource }
+  return { operator: { all }, tenant: { all, resource } }
 }
 
 /** A limit for each class of routes, so that requests of one class use up nothing of another. */
@@ -271,7 +272,8 @@ export class RequestHandler {
       if (!call.hasStorage) await call.resolveStorage()
       if (this.#guard) call.approvable = await this.#guard.check(route, call)
       const handle = () => withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
-      const result = await (route.read || route.anonymous || route.method === 'GET' ? handle() : withQuota(this.#quotaOf(principal), handle))
+      const stores = !route.read && !route.anonymous && route.method !== 'GET'
+      const result = await (stores ? withQuota(this.#quotaOf(principal), handle) : handle())
       if (result instanceof Response) return fromFetchResponse(result)
       const response = jsonResponse(200, result ?? null, { 'cache-control': 'no-store' })
       if (texts && typeof response.body === 'string') response.body = texts.showJSON(response.body)

@@ -74,7 +74,8 @@ export async function createThread(
   checkName('threadId', threadId)
   checkTitle(title)
   const split = await splitMetadata(setting, copyMetadata(args.metadata))
-  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...split, ...callerQuota(), now })
+  const optional = { ...(title !== undefined && { title }), ...split, ...callerQuota() }
+  const { thread } = await store.createThread({ id: threadId, resourceId, ...optional, now })
   return thread
 }
 

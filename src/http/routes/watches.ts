@@ -54,8 +54,8 @@ export const watches: readonly Route[] = [
     },
   }),
   route<never, Owner>({
-    method: 'DELETE', path: one, summary: 'Ends a watch; an ended one is returned as it is', response: 'json', responseSchema: responses.watch,
-    query: object({ resourceId: id }),
+    method: 'DELETE', path: one, summary: 'Ends a watch; an ended one is returned as it is', response: 'json',
+    responseSchema: responses.watch, query: object({ resourceId: id }),
     async handle(call) {
       const { id, resourceId } = await requireWatch(call, call.query.resourceId)
       return call.agent.cancelWatch({ id, resourceId })

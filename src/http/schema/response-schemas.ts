@@ -142,8 +142,8 @@ export const activeThreads = object(
 )
 const parkedRun = object(
   {
-    runId: text, threadId: text, resourceId: text, agentId: text, status: { const: 'parked' }, step: count, attempts: count, startedAt: text,
-    endedAt: text, error: anything,
+    runId: text, threadId: text, resourceId: text, agentId: text, status: { const: 'parked' }, step: count, attempts: count,
+    startedAt: text, endedAt: text, error: anything,
   },
   ['runId', 'threadId', 'resourceId', 'agentId', 'status', 'step', 'attempts', 'startedAt'],
 )
@@ -157,7 +157,9 @@ export const explainedPrompt = object(
 const laneMode = { enum: ['snapshot', 'delta'] }
 const laneFields = { threadId: text, id: text, version: count, cacheKey: text, mode: laneMode, lastSignalId: text, lastSnapshotId: text }
 export const lanes = object({ lanes: listOf(object(laneFields, ['id', 'version', 'cacheKey', 'mode'])) }, ['lanes'])
-export const lane = object({ ...laneFields, value: anything, snapshot: record, deltas: listOf(record) }, ['id', 'version', 'cacheKey', 'mode', 'deltas'])
+export const lane = object(
+  { ...laneFields, value: anything, snapshot: record, deltas: listOf(record) }, ['id', 'version', 'cacheKey', 'mode', 'deltas'],
+)
 export const laneHistory = object({ signals: listOf(record), more: flag }, ['signals', 'more'])
 
 export const notification = object(
@@ -168,7 +170,9 @@ export const notification = object(
     deliveryReason: text, deliveryAttempts: count, lastDeliveryAttemptAt: text, lastDeliveryError: text, deliveredSignalId: text,
     summarySignalId: text, deliveredAt: text, seenAt: text, dismissedAt: text, archivedAt: text, discardedAt: text,
   },
-  ['id', 'threadId', 'resourceId', 'agentId', 'source', 'kind', 'priority', 'status', 'summary', 'coalescedCount', 'createdAt', 'updatedAt'],
+  [
+    'id', 'threadId', 'resourceId', 'agentId', 'source', 'kind', 'priority', 'status', 'summary', 'coalescedCount', 'createdAt', 'updatedAt',
+  ],
 )
 const sentFields = { accepted: { const: true }, record: notification, decision: record, runId: text, signal: record, duplicate: flag }
 const sentNotification = object(sentFields, ['accepted', 'record', 'decision'])
@@ -199,7 +203,8 @@ const watchFields = {
   maxEvaluations: count, evaluations: count, hits: count, skipped: count, createdAt: text, since: text, endedAt: text,
 }
 const requiredOfWatch = [
-  'id', 'resourceId', 'threadId', 'agentId', 'description', 'criteria', 'mode', 'state', 'expiresAt', 'maxEvaluations', 'evaluations', 'hits',
+  'id', 'resourceId', 'threadId', 'agentId', 'description', 'criteria', 'mode', 'state', 'expiresAt', 'maxEvaluations', 'evaluations',
+  'hits',
 ]
 export const watch = object(watchFields, requiredOfWatch)
 export const watchPage = object({ watches: listOf(watch), more: flag }, ['watches', 'more'])

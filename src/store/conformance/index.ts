@@ -49,4 +49,9 @@ export const storeConformance: StoreCase[] = [
  *
  *     for (const { name, run } of storeWriterConformance) it(name, () => run(harness))
  */
-export const storeWriterConformance: StoreWriterCase[] = [...acceptanceWriterCases, ...runWriterCases, ...threadWriterCases, ...usageWriterCases]
+export const storeWriterConformance: StoreWriterCase[] = [
+  ...acceptanceWriterCases,
+  ...runWriterCases,
+  ...threadWriterCases,
+  ...usageWriterCases,
+]

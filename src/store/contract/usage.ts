@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HeedError } from '../../base/errors.ts'
 
-/** What is stored of one resource, or of all. `bytes` are those of messages, pending signals, notifications, metadata and working memory. */
+/** What is stored of one resource, or of all. `bytes`: of messages, pending signals, notifications, metadata, working memory and the like. */
 export interface Usage {
   threads: number
   bytes: number
 }
 
 /**
- * The most that may be stored after a write. A store checks it in the transaction of the write, so that writes which arrive together, also
- * from several processes, do not exceed it; a write that would is rejected with `quota_exceeded` and stores nothing. Child threads, and what
- * a run writes, are counted and not rejected: a run that has begun is not cut off.
+ * The most that may be stored after a write. A store checks it in the transaction of the write, so that writes which arrive together,
+ * also from several processes, do not exceed it; a write that would is rejected with `quota_exceeded` and stores nothing. Child threads,
+ * and what a run writes, are counted and not rejected: a run that has begun is not cut off.
  */
 export interface Quota {
   /** Of the resource that the write belongs to. */

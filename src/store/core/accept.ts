@@ -11,8 +11,8 @@ import { checkNewThreadId, findThread, grantLease, holdsLease, reserveRun } from
 import { runnable, transitionSignal } from './mailbox.ts'
 import { appendOutsideRun, idTaken } from './messages.ts'
 import {
-  byteLength, bytesOf, encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata, type MailRecord,
-  type PreparedRow, type ThreadRecord,
+  byteLength, bytesOf, encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata,
+  type MailRecord, type PreparedRow, type ThreadRecord,
 } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { describeThread } from './threads.ts'

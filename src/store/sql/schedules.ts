@@ -5,6 +5,7 @@ import type {
   NewSchedule, ScheduleAdvance, ScheduleFailure, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope,
   ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../contract/schedules.ts'
+import { byteLength } from '../core/records.ts'
 import { forgetSchedules, transferSchedules } from './thread-dependents.ts'
 import { SqlDomain } from './domain.ts'
 import { longestWaiting } from './notifications/dispatch.ts'
@@ -201,7 +202,7 @@ function existing(statements: Statements, { id, resourceId, agentId }: NewSchedu
 
 /** A schedule that is done counts no longer; one that replaces it does. */
 function checkSchedules(statements: Statements, { resourceId, quota, signal }: NewSchedule): void {
-  checkUsage(statements, resourceId, quota, { schedules: 1, bytes: JSON.stringify(signal).length })
+  checkUsage(statements, resourceId, quota, { schedules: 1, bytes: byteLength(JSON.stringify(signal)) })
 }
 
 function put(

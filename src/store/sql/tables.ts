@@ -4,13 +4,14 @@ import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
 import {
-  byteLength, messageRow, type CountedRow, type HeartbeatRecord, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord,
-  type PruningRecord, type RowRecord, type RunRecord, type StartRow, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord,
+  byteLength, messageRow, type CountedRow, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord, type RowRecord,
+  type RunRecord, type StartRow, type ThreadRecord,
 } from '../core/records.ts'
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
 import { Recent } from './recent.ts'
+import { SqlSideTables } from './side-tables.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
@@ -18,8 +19,6 @@ import { checkUsage } from './usage.ts'
 
 /** How many rows one statement copies. */
 const copyBatch = 2_000
-/** A process without a heartbeat for a day is deleted; a process that is unknown counts as dead, too. */
-const forgetProcessAfterMs = 86_400_000
 
 /** A thread within a transaction: read once, and written once at its end, however many jobs change it. */
 interface LoadedThread {
@@ -48,9 +47,8 @@ function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: Th
 }
 
 /** The tables of threads in an SQL database. */
-export class SqlTables implements ThreadTables {
+export class SqlTables extends SqlSideTables implements ThreadTables {
   readonly #db: Statements
-  readonly #clock: StoreClock
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -63,8 +61,8 @@ export class SqlTables implements ThreadTables {
   purging = false
 
   constructor(statements: Statements, clock: StoreClock, ids = newId) {
+    super(statements, clock)
     this.#db = statements
-    this.#clock = clock
     this.newId = ids
     this.recent = new Recent(statements)
   }
@@ -100,10 +98,6 @@ export class SqlTables implements ThreadTables {
   undo(): void {
     this.forget()
     this.recent.forgetRows()
-  }
-
-  now(): number {
-    return this.#clock.now()
   }
 
   checkQuota(resourceId: string, quota: Quota, added: Added): void {
@@ -268,20 +262,6 @@ export class SqlTables implements ThreadTables {
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
     return this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
-  }
-
-  heartbeat(owner: string): HeartbeatRecord | undefined {
-    return this.#db.one<HeartbeatRecord>(this.#clock.byServer ? sql.processByServer : sql.process, owner)
-  }
-
-  putHeartbeat(owner: string, { until, length }: HeartbeatRecord): void {
-    const { byServer } = this.#clock
-    this.#db.run(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length)
-    this.#db.run(byServer ? sql.forgetProcessesByServer : sql.forgetProcesses, (byServer ? 0 : until) - forgetProcessAfterMs)
-  }
-
-  removeProcess(owner: string): void {
-    this.#db.run(sql.removeProcess, owner)
   }
 
   handOver(owner: string): void {
@@ -476,51 +456,5 @@ export class SqlTables implements ThreadTables {
 
   laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
     return this.#db.all<LaneSignalRecord>(sql.laneSignals, thread.key, lane, Math.min(before, Number.MAX_SAFE_INTEGER), limit)
-  }
-
-  // Working memory, requested titles, and the progress of pruning
-  workingMemory(owner: string): WorkingMemoryRecord | undefined {
-    return this.#db.one<WorkingMemoryRecord>(sql.workingMemory, owner)
-  }
-
-  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined {
-    return this.#db.one<WorkingMemoryRecord>(sql.workingMemoryAt, owner, version)
-  }
-
-  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[] {
-    return this.#db.all<WorkingMemoryRecord>(sql.workingMemories, owner, before, limit)
-  }
-
-  hasWorkingMemoryChange(owner: string, changeId: string): boolean {
-    return this.#db.one<{ found: number }>(sql.workingMemoryChange, owner, changeId) !== undefined
-  }
-
-  addWorkingMemory(owner: string, { version, value, at, changeId, taintedBy }: WorkingMemoryRecord, kept: number): void {
-    this.#db.run(sql.addWorkingMemory, owner, version, value, at, changeId, taintedBy)
-    this.#db.run(sql.forgetWorkingMemory, owner, version - kept)
-  }
-
-  pruning(): PruningRecord | undefined {
-    return this.#db.one<PruningRecord>(sql.pruning)
-  }
-
-  putPruning({ after, dueAt }: PruningRecord): void {
-    this.#db.run(sql.putPruning, after, dueAt)
-  }
-
-  title(thread: ThreadRecord): TitleRecord | undefined {
-    return this.#db.one<TitleRecord>(sql.title, thread.key)
-  }
-
-  putTitle(thread: ThreadRecord, { agentId, owner, dueAt, attempts }: TitleRecord): void {
-    this.#db.run(sql.putTitle, thread.key, thread.id, agentId, owner, dueAt, attempts)
-  }
-
-  removeTitle(thread: Pick<ThreadRecord, 'key'>): void {
-    this.#db.run(sql.removeTitle, thread.key)
-  }
-
-  dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }> {
-    return this.#db.all<TitleRecord & { threadId: string }>(sql.dueTitles, agentId, now, limit)
   }
 }

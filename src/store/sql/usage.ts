@@ -166,6 +166,7 @@ export function checkUsage(statements: Statements, resourceId: string, quota: Qu
   const ofSchedules = (text: string, ...values: string[]) =>
     added.schedules === undefined ? {} : { schedules: statements.one<{ count: number }>(text, ...values)?.count ?? 0 }
   const { resource, all } = quota
-  if (resource) checkQuota('resource', resource, { ...usageOf(statements, resourceId), ...ofSchedules(usageSql.schedules, resourceId) }, added)
+  const ofResource = () => ({ ...usageOf(statements, resourceId), ...ofSchedules(usageSql.schedules, resourceId) })
+  if (resource) checkQuota('resource', resource, ofResource(), added)
   if (all) checkQuota('all', all, { ...usageOf(statements), ...ofSchedules(usageSql.allSchedules) }, added)
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ThreadStore } from '../../contract/threads.ts'
+import type { Send, ThreadStore } from '../../contract/threads.ts'
 import {
   accept, acceptOne, commit, everything, finish, persisted, queued, rejectsWith, resourceId, row, send, signalRow, start, threadId, tick,
   type StoreCase, type StoreWriterCase,
@@ -7,7 +7,8 @@ import {
 import { answerOr, rounds } from '../writers/race.ts'
 
 const long = 'x'.repeat(2_000)
-const longSend = (id: string, more = {}) => send(id, { rows: [{ ...signalRow(id), content: { format: 2, parts: [{ type: 'text', text: long }] } }], ...more })
+const text = (value: string) => ({ format: 2 as const, parts: [{ type: 'text' as const, text: value }] })
+const longSend = (id: string, more: Partial<Send> = {}) => send(id, { rows: [{ ...signalRow(id), content: text(long) }], ...more })
 
 /** What is counted, and what a quota rejects. */
 export const usageCases: StoreCase[] = [
@@ -55,7 +56,7 @@ export const usageCases: StoreCase[] = [
     },
   },
   {
-    name: '[H7.7] a write that exceeds its quota is rejected with quota_exceeded and stores nothing; one within it, and what makes less, is not',
+    name: '[H7.7] a write that exceeds its quota is rejected and stores nothing; one within it, and one that makes less, is not',
     async run(harness) {
       const store = await harness.store()
       const quota = { resource: { threads: 1, bytes: 3_000 } }
@@ -66,13 +67,13 @@ export const usageCases: StoreCase[] = [
       await rejectsWith('quota_exceeded', store.createThread({ id: 'thread-2', resourceId, quota, now: tick() }))
       await rejectsWith('quota_exceeded', store.cloneThread({ threadId }, { id: 'copy', metadata: {}, quota, now: tick() }))
       await rejectsWith('quota_exceeded', store.patchThread({ threadId }, { metadata: { long }, quota }))
-      const message = { id: 'm', role: 'user' as const, createdAt: new Date(tick()), threadId, resourceId, content: { format: 2 as const, parts: [{ type: 'text' as const, text: long }] } }
+      const message = { id: 'm', role: 'user' as const, createdAt: new Date(tick()), threadId, resourceId, content: text(long) }
       await rejectsWith('quota_exceeded', store.saveMessages([{ scope: { threadId, resourceId }, messages: [message], quota }]))
       await rejectsWith('quota_exceeded', store.transferThread({ threadId }, 'resource-2', { resource: { threads: 0 } }))
       assert.deepEqual(await everything(store), stored)
       assert.equal(await store.getThread({ threadId: 'thread-2' }), null)
       await acceptOne(store, send('d', { ...persisted, quota }))
-      const smaller = { id: 'a', content: { format: 2 as const, parts: [{ type: 'text' as const, text: 'x' }] } }
+      const smaller = { id: 'a', content: text('x') }
       await store.updateMessages([{ scope: { threadId }, patches: [smaller], quota: { resource: { bytes: 1 } } }])
       await rejectsWith('quota_exceeded', acceptOne(store, send('e', { ...persisted, quota: { all: { threads: 0, bytes: 0 } } })))
       // An agent calls another agent: its child thread is counted, and not rejected.
@@ -84,9 +85,11 @@ export const usageCases: StoreCase[] = [
     async run(harness) {
       const store = await harness.store()
       const quota = { resource: { threads: 2, bytes: 5_000 } }
-      const answers = await store.accept(Array.from({ length: 5 }, (_, index) => longSend(`s${index}`, { threadId: `t${index}`, quota })))
+      const five = (make: (index: number) => Send) => Array.from({ length: 5 }, (_, index) => make(index))
+      const answers = await store.accept(five((index) => longSend(`s${index}`, { threadId: `t${index}`, quota })))
       assert.equal(answers.filter((answer) => 'error' in answer).length, 3)
-      const ofBytes = await store.accept(Array.from({ length: 5 }, (_, index) => longSend(`b${index}`, { threadId: 'one', resourceId: 'resource-2', quota })))
+      const one = { threadId: 'one', resourceId: 'resource-2', quota }
+      const ofBytes = await store.accept(five((index) => longSend(`b${index}`, one)))
       assert.equal(ofBytes.filter((answer) => 'error' in answer).length, 3)
     },
   },
@@ -104,8 +107,10 @@ export const usageWriterCases: StoreWriterCase[] = [
           await answerOr(store.createThread({ id: `${name}-${nth}-${index}`, resourceId: of, quota, now: tick() }), 'quota_exceeded')
       }
       const sends = async (store: ThreadStore, name: string) => {
-        for (let index = 0; index < 4; index += 1)
-          await answerOr(accept(store, send(`${name}${index}`, { ...persisted, threadId: `${name}-${nth}-s${index}`, resourceId: of, quota })), 'quota_exceeded')
+        for (let index = 0; index < 4; index += 1) {
+          const to = { ...persisted, threadId: `${name}-${nth}-s${index}`, resourceId: of, quota }
+          await answerOr(accept(store, send(`${name}${index}`, to)), 'quota_exceeded')
+        }
       }
       await together(() => create(one, 'a'), () => sends(two, 'b'))
       assert.deepEqual((await two.listThreads({ resourceId: of, limit: 100 })).threads.length, 3)

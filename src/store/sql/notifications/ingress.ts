@@ -6,6 +6,7 @@ import type {
 import { countedOn, holdsKey, recordOfSlot, releaseKey, slotOf } from './keys.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'
+import { byteLength } from '../../core/records.ts'
 import { checkUsage } from '../usage.ts'
 import type { Statements } from '../statements.ts'
 
@@ -31,7 +32,9 @@ export function ingestAll(statements: Statements, items: readonly NewNotificatio
 function checkItems(statements: Statements, items: readonly NewNotification[]): void {
   const [first] = items
   if (!first?.quota) return
-  const bytes = items.reduce((sum, { summary, payload, attributes, metadata }) => sum + JSON.stringify([summary, payload, attributes, metadata]).length, 0)
+  const bytes = items.reduce((sum, { summary, payload, attributes, metadata }) => {
+    return sum + byteLength(JSON.stringify([summary, payload, attributes, metadata]))
+  }, 0)
   checkUsage(statements, first.resourceId, first.quota, { bytes })
 }
 

@@ -44,7 +44,7 @@ export function inputStepArgs(
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
+    messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.shownSteps,
     // A change of the list would hold for the steps that follow.
     tools: run.tools.definitions.map((definition) => ({ ...definition })),
     systemMessages: before.systemMessages ?? given.systemMessages ?? [],
@@ -73,7 +73,7 @@ export function outputStepArgs(run: Run, call: HookCall, part: HookMessages, out
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
+    messages, messageList: part.list, stepNumber: run.step, steps: run.shownSteps,
     text: output.text, toolCalls: callsIn(messages, output), finishReason: output.finishReason, usage: output.usage,
   }
 }

@@ -33,7 +33,7 @@ export async function computeState(
     messages: window.messages,
     messageList: window.list,
     stepNumber: run.step,
-    steps: run.steps,
+    steps: run.shownSteps,
     activeStateSignals: signals.map(({ signal }) => signal),
     contextWindow: { hasSnapshot: inWindow.snapshot !== undefined && !isDue },
     ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),

@@ -78,6 +78,12 @@ describe.each(placeKinds())('messages that a hook only reads, $name', ({ make })
     expect(await rejection(result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining('the output of this step alone') as string })
   })
 
+  it.each(['processInputStep', 'processOutputStep', 'computeStateSignal'])('[G2.44] %s that changes the list of steps ends the run', async (hook) => {
+    const script: Script = ['Sure.', 'Hello.', { text: 'Looking.', toolCalls: [{ toolName: 'look' }] }, 'Done.']
+    const { result } = await called(hook, (args) => void ((args as unknown as { steps: unknown[] }).steps.length = 0), { look }, script)
+    expect(await rejection(result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining(`'p' failed in ${hook}`) as string })
+  })
+
   it('[G2.44] a hook that changes all messages may read the input of the run before its own call', async () => {
     let isOn = false
     const hide: Processor = {

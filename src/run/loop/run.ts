@@ -83,6 +83,7 @@ export class Run {
   readonly #publishing = new SerialQueue()
   /** Signals that the run sent to itself and that are not stored yet. */
   #ownSignals: MessageRow[] = []
+  #shownSteps: readonly StepResult[] | undefined
   /** Created when its signal is first read. */
   #stop: AbortController | undefined
   #stream: AbortController | undefined
@@ -137,8 +138,14 @@ export class Run {
   addStep(step: StepResult, broken: boolean): void {
     // Processors receive the steps: a change in place would not be stored.
     this.steps.push(Object.freeze(step))
+    this.#shownSteps = undefined
     this.#answerStart = this.#nextAnswerStart
     if (!broken) this.#nextAnswerStart = this.steps.length
+  }
+
+  /** The steps for hooks: a change of the list would have no effect, and throws. */
+  get shownSteps(): readonly StepResult[] {
+    return (this.#shownSteps ??= Object.freeze(this.steps.slice()))
   }
 
   /** The answer so far: the text of the last step, preceded by the steps before it whose stream broke. */

@@ -26,7 +26,7 @@ export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
       text: run.unfinishedText + (recorder?.text ?? ''),
       usage: run.usage,
       finishReason: step.end?.reason ?? recorder?.finishReason ?? 'tool-calls',
-      steps: run.steps,
+      steps: run.shownSteps,
     })
     const changed = isPromise(result) ? await result : result
     return changed ? reviseStep(run, step, stored, changed) : Object.assign(step, checked)

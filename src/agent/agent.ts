@@ -31,6 +31,7 @@ import {
   type SuspendedRunsFilter, type SuspendedTarget, type ToolApproval,
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
+import { checkInput, type CheckInputOptions } from './check-input.ts'
 import { canRejectInput, checkConfig, resolve, type AgentConfig, type RemoteOptions } from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
@@ -124,6 +125,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
     return explainAgentPrompt(this, this.#config, messages, options)
+  }
+
+  /** Texts as its input processors leave them, for a program that stores texts of others itself. Rejects with `tripwire`. */
+  async checkInput(texts: readonly string[], options: CheckInputOptions = {}): Promise<readonly string[]> {
+    return checkInput(this, this.#config, texts, options)
   }
 
   // Sending to a thread
@@ -233,9 +239,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const { threadId, resourceId, ...options } = validateArguments('abortThreadStream', run)
     const here = this.resolveStorage()
     if (here instanceof Promise) {
-      here
-        .then((placed) => placed.abortThreadStream(run))
-        .catch((error: unknown) => this.threads().logger.error('a run could not be aborted', { threadId, error: String(error) }))
+      const failed = (error: unknown) => this.threads().logger.error('a run could not be aborted', { threadId, error: String(error) })
+      here.then((placed) => placed.abortThreadStream(run)).catch(failed)
       return false
     }
     return abortThread(here.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
@@ -421,8 +426,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   async #open(): Promise<Site> {
     const site = await this.#site()
-    await site.threads.open()
-    return site
+    return site.threads.open().then(() => site)
   }
 
   /** @internal */
@@ -458,8 +462,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   async defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
-    if (!this.#config.defaultOptions) return undefined
-    return (await resolveOptions(this.#config, options)).memory
+    return this.#config.defaultOptions ? (await resolveOptions(this.#config, options)).memory : undefined
   }
 
   /** @internal */
@@ -474,8 +477,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   window({ memory }: AgentExecutionOptions): Window {
-    if (memory?.options) return windowOfAgent(this.#config, memory.options)
-    return (this.#window ??= windowOfAgent(this.#config))
+    return memory?.options ? windowOfAgent(this.#config, memory.options) : (this.#window ??= windowOfAgent(this.#config))
   }
 
   /** @internal */

@@ -5,6 +5,7 @@ import type { Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
 import { splitProviderOptions, systemMessages, type SystemMessage } from '../prompt/system.ts'
+import { checkTexts } from '../run/loop/check-texts.ts'
 import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
@@ -93,7 +94,12 @@ async function resolveSetup(
     options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries,
   )
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
-  const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject))
+  const { threadId, resourceId } = request
+  const { requestContext } = options
+  const { clock, logger, newId } = environment
+  const owner = { agent, threadId, resourceId, requestContext, clock, logger, newId }
+  const check = pipeline.readsInput ? (texts: readonly string[]) => checkTexts(input, texts, owner) : undefined
+  const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject), check)
   const own = config.watches && request.fence ? { ...working.tools, await_signal: awaitSignalTool(agent, site) } : working.tools
   const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, { ...working, tools: own })
   const models = await resolveModels(model, agent.id)

@@ -15,6 +15,7 @@ import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
 import { checkScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
+import { checkTexts } from './request/check-texts.ts'
 import { ErrorTexts } from './request/error-texts.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
@@ -271,6 +272,7 @@ export class RequestHandler {
       this.#checkRights(route, call, known === undefined)
       if (!call.hasStorage) await call.resolveStorage()
       if (this.#guard) call.approvable = await this.#guard.check(route, call)
+      await checkTexts(route, call)
       const handle = () => withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
       const stores = !route.read && !route.anonymous && route.method !== 'GET'
       const result = await (stores ? withQuota(this.#quotaOf(principal), handle) : handle())

@@ -41,6 +41,10 @@ export interface Route {
   readonly send?: true
   /** Accepts a ticket in its query instead of other credentials. */
   readonly ticket?: true
+  /** The texts of its messages enter a run, whose input processors check them; the other texts are checked before it is handled. */
+  readonly startsRun?: true
+  /** Passes its messages on to other routes, which check their texts. */
+  readonly relays?: true
   /** Reads only: a thread of another resource is reported as missing. */
   readonly read?: true
   readonly handle: (call: Call) => unknown

@@ -8,8 +8,8 @@ import type { StepRecorder } from '../run/step/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
 import type { HookMessages } from './hook-messages.ts'
 import type {
-  ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs,
-  ProcessorContext, ProcessToolResultArgs,
+  InputSource, ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs,
+  ProcessOutputStreamArgs, ProcessorContext, ProcessToolResultArgs,
 } from './processor.ts'
 import type { StepChange } from './hook-results.ts'
 
@@ -27,12 +27,14 @@ export function contextFor(run: Run, call: HookCall): ProcessorContext {
   }
 }
 
-export function inputArgs(run: Run, call: HookCall, part: HookMessages, systemMessages: SystemMessage[]): ProcessInputArgs {
+export function inputArgs(
+  run: Run, call: HookCall, part: HookMessages, systemMessages: SystemMessage[], source: InputSource,
+): ProcessInputArgs {
   return {
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
-    messages: part.messages, messageList: part.list, systemMessages,
+    messages: part.messages, messageList: part.list, systemMessages, source,
   }
 }
 

@@ -19,7 +19,7 @@ import { HookMessages, revisedStep, RunMessages } from './hook-messages.ts'
 import { checkJSON, readChange, readObject, readStepChange, readSystemMessages, type StepChange } from './hook-results.ts'
 import { withoutInlineFiles } from './inline-files.ts'
 import { processorLabel, type Hook, type HookOf } from './hooks.ts'
-import type { ProcessInputStepArgs, Processor, ProcessOutputResultArgs } from './processor.ts'
+import type { InputSource, ProcessInputStepArgs, Processor, ProcessOutputResultArgs } from './processor.ts'
 import { computeState } from './state-signals.ts'
 import { TripwireAbort } from './tripwire.ts'
 
@@ -134,6 +134,28 @@ export class ProcessorPipeline {
   input(run: Run, rows: readonly MessageRow[], kind: InputKind = {}): MaybePromise<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
     const part = inputPart(run, rows, kind)
+    const { called, system } = this.callInputHooks(run, part, 'input')
+    const end = () => afterHooks(this.bound(run).input, 'processInput', () => changedInput(run, part, system()))
+    return called ? called.then(end) : end()
+  }
+
+  /**
+   * Texts that are no input of the run, after `processInput`: in the same order, as one message with a part for each. Throws where a
+   * processor rejects them. Instructions and messages that a processor adds are ignored.
+   */
+  async texts(run: Run, texts: readonly string[], source: 'context' | 'stored'): Promise<readonly string[]> {
+    if (!this.readsInput || texts.length === 0) return texts
+    const id = run.newId()
+    const row = run.row('user', id, id, texts.map((text) => ({ type: 'text', text })))
+    const part = inputPart(run, [row], { outside: true })
+    const { called } = this.callInputHooks(run, part, source)
+    if (called) await called
+    return afterHooks(this.bound(run).input, 'processInput', () => textsLeft(part.changed, row, texts))
+  }
+
+  private callInputHooks(
+    run: Run, part: HookMessages, source: InputSource,
+  ): { called: Promise<void> | undefined; system: () => SystemMessage[] } {
     let system = copyPlain(run.system)
     const apply = (returned: unknown) => {
       const change = readChange<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
@@ -148,10 +170,9 @@ export class ProcessorPipeline {
       if (!processInput) return undefined
       if (calls++ > 0) this.leftInput = afterHooks(input, 'processInput', () => [...part.rows])
       const call = bound.next('processInput', part)
-      return call.invoke(processInput, inputArgs(run, call, part, system), apply)
+      return call.invoke(processInput, inputArgs(run, call, part, system, source), apply)
     })
-    const end = () => afterHooks(input, 'processInput', () => changedInput(run, part, system))
-    return called ? called.then(end) : end()
+    return { called, system: () => system }
   }
 
   /**
@@ -386,6 +407,15 @@ function changedInput(run: Run, part: HookMessages, system: SystemMessage[]): Me
     run.system = [...run.system, ...(added as typeof run.system)]
   }
   return part.changed
+}
+
+/** The texts that hooks left of a message with a part for each text. */
+function textsLeft(changed: readonly MessageRow[] | undefined, { messageId }: MessageRow, texts: readonly string[]): readonly string[] {
+  if (!changed) return texts
+  const left = changed.find((row) => row.messageId === messageId)
+  const parts = left?.content.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])) ?? []
+  if (parts.length === texts.length) return parts
+  throw new Error(`it left ${parts.length} of ${texts.length} texts. Keep a part for each text, or reject them with abort().`)
 }
 
 /** The options of a step that hooks may change in place. */

@@ -30,6 +30,9 @@ export interface Processor<Id extends string = string> {
    * Once for all input that enters: stored input that no model has answered, the input that starts a run, and input that it drains later.
    * `messages` is that input. Input of users has the role `user`, also when it was sent as a signal. It may change this input alone: a
    * change of other messages of the list fails the run.
+   *
+   * Also for other text before a model reads it; `source` says which. Such text is one message of the role `user` with a part for each
+   * text: what the hook leaves of the parts counts, and messages that it adds are ignored.
    */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
   /** Before every model call. Changes apply to that prompt only; history stays unchanged. */
@@ -91,7 +94,15 @@ export interface ProcessInputArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
   systemMessages: SystemMessage[]
+  source: InputSource
 }
+
+/**
+ * What `processInput` is called with. `input`: what a run answers. `context`: working memory or recalled messages, which the run is about
+ * to show to its model; rejected, they are left out and the run continues. `stored`: text that a request stores or a model writes into
+ * working memory, outside of the input of a run; rejected, it is not stored.
+ */
+export type InputSource = 'input' | 'context' | 'stored'
 
 export interface ProcessInputStepArgs extends ProcessorContext {
   messages: Message[]

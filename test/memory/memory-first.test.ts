@@ -40,7 +40,7 @@ describe.each(placeKinds())('input processors, $name', ({ make }) => {
     }
     const processor: Processor = {
       id: 'look',
-      processInput: ({ messageList }) => look(messageList),
+      processInput: ({ messageList, source }) => (source === 'input' ? look(messageList) : undefined),
       processInputStep: ({ messageList }) => look(messageList),
       processOutputStep: ({ messageList }) => look(messageList),
     }

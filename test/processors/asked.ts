@@ -37,7 +37,7 @@ export function asked(over: Partial<ProcessorContext> = {}): Asked {
 }
 
 export function inputArgs(messages: Message[], over: Partial<ProcessorContext> = {}): ProcessInputArgs & Asked {
-  return { ...asked(over), messages, messageList: new MessageList().add(messages, 'input'), systemMessages: [] }
+  return { ...asked(over), messages, messageList: new MessageList().add(messages, 'input'), systemMessages: [], source: 'input' }
 }
 
 export function stepArgs(messageList: MessageList, over: Partial<ProcessInputStepArgs> = {}): ProcessInputStepArgs & Asked {

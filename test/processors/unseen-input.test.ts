@@ -12,8 +12,8 @@ const semanticRecall: SemanticRecallOptions = { scope: 'resource', topK: 3, mess
 function guard(seen: string[][]): Processor {
   return {
     id: 'guard',
-    processInput({ messages, abort }) {
-      seen.push(messages.map(({ content }) => content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')))
+    processInput({ messages, source, abort }) {
+      if (source === 'input') seen.push(messages.map(({ content }) => content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')))
       if (JSON.stringify(messages).includes('EVIL')) abort('no')
       return JSON.parse(JSON.stringify(messages).replaceAll('secret', '***'), (key, value: unknown) => (key === 'createdAt' ? new Date(value as string) : value))
     },

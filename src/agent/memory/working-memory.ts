@@ -1,6 +1,6 @@
 import { workingMemoryOptionsIn } from '../../memory/processors.ts'
 import {
-  toolName, workingMemoryBlock, workingMemoryInstructions, workingMemoryTool, type RunWorkingMemory,
+  toolName, workingMemoryBlock, workingMemoryInstructions, workingMemoryTool, type CheckTexts, type RunWorkingMemory,
 } from '../../memory/working-memory/prompt.ts'
 import { workingMemoryOwner, parseWorkingMemory, type WorkingMemorySetting } from '../../memory/working-memory/setting.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -33,11 +33,14 @@ export interface WorkingMemoryParts {
   context: ContextSource[]
 }
 
-export async function workingMemoryParts(setting: WorkingMemorySetting | undefined, seat?: RunWorkingMemory): Promise<WorkingMemoryParts> {
+/** `check`: the input processors of the run, which see what the model writes. */
+export async function workingMemoryParts(
+  setting: WorkingMemorySetting | undefined, seat?: RunWorkingMemory, check?: CheckTexts,
+): Promise<WorkingMemoryParts> {
   if (!setting) return { system: [], tools: {}, context: [] }
   return {
     system: [await workingMemoryInstructions(setting)],
-    tools: setting.readOnly ? {} : { [toolName]: await workingMemoryTool(setting, seat) },
+    tools: setting.readOnly ? {} : { [toolName]: await workingMemoryTool(setting, seat, check) },
     context: seat ? [(rows) => blockFor(seat, rows)] : [],
   }
 }

@@ -209,7 +209,8 @@ const ownHeaders = ['content-type', 'content-length', 'content-encoding', 'trans
 export class RequestCall implements Call {
   readonly params: Readonly<Record<string, string>>
   readonly query: Record<string, unknown>
-  readonly body: Record<string, unknown>
+  /** Input processors may change its texts before the route receives it. */
+  body: Record<string, unknown>
   readonly principal: Principal
   readonly idempotencyKey: string | undefined
   readonly request: HttpRequest

@@ -31,6 +31,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   idempotency_key_reused: 409,
   too_large: 413,
   unsupported_media_type: 415,
+  tripwire: 422,
   rate_limited: 429,
   provider_error: 502,
   stream_broken: 502,

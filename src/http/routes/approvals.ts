@@ -138,6 +138,7 @@ export const approvals: readonly Route[] = [
     response: 'json',
     responseSchema: decided,
     send: true,
+    startsRun: true,
     body: approval,
     async handle(call) {
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions: given } = call.body

@@ -32,6 +32,7 @@ export const generate: readonly Route[] = [
     summary: 'Runs the agent and responds with the whole result',
     response: 'json',
     responseSchema: fullOutput,
+    startsRun: true,
     body,
     async handle(call) {
       const options = ofCaller(call, await optionsOf(call))
@@ -44,6 +45,7 @@ export const generate: readonly Route[] = [
       path: `/agents/:agentId/${path}`,
       summary: 'Runs the agent and streams the run',
       response: 'events',
+      startsRun: true,
       body,
       async handle(call) {
         const options = ofCaller(call, await optionsOf(call))

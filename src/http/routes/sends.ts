@@ -23,12 +23,12 @@ const query = object({ wait: { enum: ['outcome'], description: 'Respond when the
 export const sends: readonly Route[] = [
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'Sends a message to the active run, or starts one', response: 'json',
-    responseSchema: accepted, send: true, query, body: withTarget({ message }, ['message']),
+    responseSchema: accepted, send: true, startsRun: true, query, body: withTarget({ message }, ['message']),
     handle: (call) => send(call, (to) => call.agent.sendMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
   }),
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'Queues a message, which starts a run after the active one',
-    response: 'json', responseSchema: accepted, send: true, query, body: withTarget({ message }, ['message']),
+    response: 'json', responseSchema: accepted, send: true, startsRun: true, query, body: withTarget({ message }, ['message']),
     handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
   }),
   route<SignalBody, WaitQuery>({

@@ -1,5 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
+import { mapTexts, replaceTexts } from '../../base/json-texts.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { taintOf } from '../../message/taint.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
@@ -102,11 +103,16 @@ export interface RunWorkingMemory {
   by: WorkingMemoryWriter
 }
 
+/** Returns texts as processors leave them; rejects where one rejects them. */
+export type CheckTexts = (texts: readonly string[]) => Promise<readonly string[]>
+
 /**
  * The tool with which a model changes its working memory. Without `run` it has its description and schema, and rejects calls. It is
- * idempotent: running a call again after a crash makes the same change.
+ * idempotent: running a call again after a crash makes the same change. What it stores is in later prompts, so `checkTexts` sees it first.
  */
-export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunWorkingMemory | undefined): Promise<Tool> {
+export async function workingMemoryTool(
+  setting: WorkingMemorySetting, run: RunWorkingMemory | undefined, checkTexts?: CheckTexts,
+): Promise<Tool> {
   const { form, maxLength } = setting
   const text = 'template' in form
   const check = text ? undefined : checkOfWhole(form.schema)
@@ -119,7 +125,10 @@ export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunW
     idempotent: true,
     async execute(input, context) {
       if (!run) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')
-      const { memory, delete: removed = [] } = input as { memory?: string | JSONObject; delete?: string[] }
+      const { memory: given, delete: removed = [] } = input as { memory?: string | JSONObject; delete?: string[] }
+      const memory = checkTexts
+        ? ((await replaceTexts((map) => mapTexts(given, map), checkTexts)) as typeof given)
+        : given
       // Providers may give calls of two steps one id.
       const id = [run.by.runId, nestingOf(context)?.step ?? 0, context.toolCallId].join('/')
       const { taintedBy } = context

@@ -6,6 +6,7 @@ import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { InputKind, ProcessorPipeline } from '../../processors/pipeline.ts'
+import { TripwireAbort } from '../../processors/tripwire.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { createdSignal, rowToSignal, signalToDataChunk, signalToRow } from '../../signals/conversions.ts'
 import { normalizeSignal } from '../../signals/normalize.ts'
@@ -84,6 +85,8 @@ export class Run {
   /** Signals that the run sent to itself and that are not stored yet. */
   #ownSignals: MessageRow[] = []
   #shownSteps: readonly StepResult[] | undefined
+  /** Texts of context that processors rejected: sources offer them again in every step. */
+  readonly #rejectedContext = new Set<string>()
   /** Created when its signal is first read. */
   #stop: AbortController | undefined
   #stream: AbortController | undefined
@@ -367,12 +370,31 @@ export class Run {
     const quoted: Array<NonNullable<RunCommit['quoted']>[number]> = []
     for (const source of this.#contextSources) {
       const block = await this.#ofHost(source([...this.rows, ...sent, ...rows]))
-      if (!block) continue
-      const row = this.contextRow(block.text, block.metadata)
+      const text = block && (await this.#checkedContext(block.text))
+      if (!block || text === undefined) continue
+      const row = this.contextRow(text, block.metadata)
       rows.push(row)
       for (const quote of block.quoted ?? []) quoted.push({ ...quote, rowId: row.id })
     }
     return { rows, quoted }
+  }
+
+  /**
+   * The text of a context row as input processors leave it; undefined where one rejects it. The run continues without it: what was stored
+   * earlier, perhaps by others, must not end every run that reads it.
+   */
+  async #checkedContext(text: string): Promise<string | undefined> {
+    if (!this.processors.readsInput) return text
+    if (this.#rejectedContext.has(text)) return undefined
+    try {
+      return (await this.processors.texts(this, [text], 'context'))[0]
+    } catch (error) {
+      if (!(error instanceof TripwireAbort)) throw error
+      this.#rejectedContext.add(text)
+      const { processorId, reason } = error.tripwire
+      this.logger.warn('a processor rejected what memory adds to the prompt: it is left out', { runId: this.id, processorId, reason })
+      return undefined
+    }
   }
 
   row(role: MessageRow['role'], id: string, messageId: string, parts: MessageRow['content']['parts']): MessageRow {

@@ -1,0 +1,201 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { Agent, createTool, Memory, type Message, type Processor } from '../../src/index.ts'
+import { apiKeys, principalScopes } from '../../src/http/server.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { newFile } from '../new-file.ts'
+import { idle, soon } from '../thread/said.ts'
+import { served } from './serving.ts'
+
+const word = 'xyzzy'
+const own = { threadId: 'one', resourceId: 'alice' }
+const keys = { tenant: 'key-of-the-tenant-00000', operator: 'key-of-the-operator-000' }
+
+/** A guardrail as a program writes it: it looks at the messages, and knows no door. */
+const refuse: Processor = {
+  id: 'no-magic',
+  processInput: ({ messages, abort }) => (JSON.stringify(messages).includes(word) ? abort('magic words are not allowed') : undefined),
+}
+const redact: Processor = {
+  id: 'redact-magic',
+  processInput: ({ messages }) => JSON.parse(JSON.stringify(messages).replaceAll(word, '[gone]'), (key, value: unknown) => (key === 'createdAt' ? new Date(value as string) : value)) as Message[],
+}
+
+/** Every value in every table of the file. */
+function stored(file: string): string {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all().map(({ name }) => String(name))
+    return tables.map((name) => JSON.stringify(database.prepare(`SELECT * FROM "${name}"`).all(), (_, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : typeof value === 'bigint' ? String(value) : value))).join('\n')
+  } finally {
+    database.close()
+  }
+}
+
+async function world(guard: Processor, script: Script = () => '{"a":"x"}') {
+  const file = newFile()
+  const model = scriptedModel(script)
+  const memory = new Memory({ options: { workingMemory: { enabled: true, scope: 'thread' }, semanticRecall: false } })
+  const pay = createTool({ id: 'pay', inputSchema: { type: 'object', properties: {} } as const, requireApproval: true, execute: async () => 'paid' })
+  const ask = createTool({ id: 'ask', inputSchema: { type: 'object', properties: {} } as const, execute: async (_, { suspend, resumeData }) => resumeData ?? suspend?.({}) })
+  const guide = new Agent({
+    id: 'guide', model, memory, tools: { pay, ask }, inputProcessors: [guard], watches: true,
+    remote: { options: ['instructions', 'system', 'clientTools', 'structuredOutput'] }, notifications: { deliveryPolicy: { default: 'persist' } },
+  })
+  // On the same storage, and without guardrails.
+  const open = new Agent({ id: 'open', model: scriptedModel(() => 'Fine.'), memory })
+  const auth = apiKeys({ [keys.tenant]: { id: 'tenant', resources: ['alice'], scopes: principalScopes.tenant }, [keys.operator]: { id: 'operator', resources: '*' } })
+  const { ask: fetched } = await served({ guide, open }, { auth, storage: new LibSQLStore({ url: `file:${file}` }) })
+  const as = async (who: keyof typeof keys, path: string, json?: object, method = json ? 'POST' : 'GET') => {
+    const response = await fetched(path, { method, headers: { authorization: `Bearer ${keys[who]}`, ...(json && { 'content-type': 'application/json' }) }, ...(json && { body: JSON.stringify(json) }) })
+    return { http: response.status, text: await response.text() }
+  }
+  return { guide, model, as, file, dump: () => stored(file) }
+}
+
+const createdAt = '2026-01-01T00:00:00.000Z'
+const saved = (part: object, role = 'user', id = 'm-9') => ({ messages: [{ id, role, createdAt, ...own, content: { format: 2, parts: [part] } }] })
+const text = { type: 'text', text: `Say ${word}.` }
+const toolPart = (field: object) => ({ type: 'tool-invocation', toolInvocation: { state: 'result', toolCallId: 'c', toolName: 'look', args: {}, result: {}, ...field } })
+const toolMessages = [{ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'call-1', toolName: 'look', output: { type: 'json', value: { page: [`Say ${word}.`] } } }] }]
+const notification = (field: object) => ({ ...own, notification: { source: 's', kind: 'k', summary: 'Mail.', ...field } })
+const every = { every: 3_600_000 }
+const quiet = { ifIdle: { behavior: 'persist' } }
+const inMemory = { memory: { thread: 'one', resource: 'alice' } }
+
+/** Path and body of a request that brings a text to where a model reads it, now or later, without being input of a run. */
+const doors: Record<string, [path: string, body: object, method?: string]> = {
+  'a saved message': ['/memory/save-messages', saved(text)],
+  'a saved message, for an agent without guardrails on the same storage': ['/memory/save-messages?agentId=open', saved(text)],
+  'a saved answer': ['/memory/save-messages', saved(text, 'assistant')],
+  'a saved reasoning': ['/memory/save-messages', saved({ type: 'reasoning', reasoning: word }, 'assistant')],
+  'the result of a saved call': ['/memory/save-messages', saved(toolPart({ result: { deep: [{ [word]: 1 }] } }), 'assistant')],
+  'the input of a saved call': ['/memory/save-messages', saved(toolPart({ args: { q: word } }), 'assistant')],
+  'the name of a saved file': ['/memory/save-messages', saved({ type: 'file', filename: `${word}.txt`, mimeType: 'text/plain', data: 'aGk=' })],
+  'a changed message': ['/memory/messages/update', { messages: [{ id: 'm-1', content: { format: 2, parts: [text] } }] }],
+  'working memory': ['/memory/threads/one/working-memory', { workingMemory: `Likes ${word}.` }],
+  'working memory in metadata': ['/memory/threads', { threadId: 'new', metadata: { workingMemory: word } }],
+  'the title of a new thread': ['/memory/threads', { threadId: 'new', title: word }],
+  'metadata of a new thread': ['/memory/threads', { threadId: 'new', metadata: { about: { [word]: [word] } } }],
+  'the title of a thread': ['/memory/threads/one', { title: word }, 'PATCH'],
+  'metadata of a thread': ['/memory/threads/one', { metadata: { about: word } }, 'PATCH'],
+  'the title of a clone': ['/memory/threads/one/clone', { newThreadId: 'new', title: word }],
+  'the title of the thread of a run': ['/agents/guide/generate', { messages: 'Hi', memory: { thread: { id: 'new', title: word }, resource: 'alice' } }],
+  'the title of the thread of a send': ['/agents/guide/send-message', { message: 'Hi', threadId: 'new', ifIdle: { streamOptions: { memory: { thread: { title: word } } } } }],
+  instructions: ['/agents/guide/generate', { messages: 'Hi', instructions: `Say ${word}.`, ...inMemory }],
+  'a system option': ['/agents/guide/generate', { messages: 'Hi', system: [{ role: 'system', content: word }] }],
+  'the description of a client tool': ['/agents/guide/generate', { messages: 'Hi', clientTools: { page: { description: word, inputSchema: { type: 'object', properties: { a: { type: 'string', description: 'x' } } } } } }],
+  'the schema of a client tool': ['/agents/guide/generate', { messages: 'Hi', clientTools: { page: { description: 'x', inputSchema: { type: 'object', properties: { [word]: { type: 'string', description: word } } } } } }],
+  'the schema of an output': ['/agents/guide/generate', { messages: 'Hi', structuredOutput: { schema: { type: 'object', properties: { a: { type: 'string', description: word } } } } }],
+  'the result of a tool in messages': ['/agents/guide/generate', { messages: toolMessages, ...inMemory }],
+  'the result of a tool in an approval': ['/agents/guide/send-tool-approval', { ...own, approved: true, messages: toolMessages }],
+  'the summary of a notification': ['/agents/guide/notifications', notification({ summary: word })],
+  'the payload of a notification': ['/agents/guide/notifications', notification({ payload: { id: word } })],
+  'attributes of a notification': ['/agents/guide/notifications', notification({ attributes: { who: word } })],
+  'the source of a notification': ['/agents/guide/notifications', notification({ source: word })],
+  'one of several notifications': ['/agents/guide/notifications', { ...own, notifications: [{ source: 's', kind: 'k', summary: 'x' }, { source: 's', kind: word, summary: 'y' }] }],
+  'a signal': ['/agents/guide/signals', { ...own, ...quiet, signal: { type: 'notification', contents: word } }],
+  'attributes of a signal': ['/agents/guide/signals', { ...own, ...quiet, signal: { type: 'notification', contents: 'x', attributes: { who: word } } }],
+  'attributes of a branch of a send': ['/agents/guide/send-message', { ...own, message: 'Hi', ifIdle: { attributes: { who: word } } }],
+  'attributes of a message': ['/agents/guide/send-message', { ...own, message: { contents: 'Hi', attributes: { who: word } } }],
+  'the state of a lane': ['/agents/guide/state-signals', { ...own, ...quiet, state: { stateId: 'lane', cacheKey: 'k', contents: word, value: { word } } }],
+  'a message that is only stored': ['/agents/guide/send-message', { ...own, ...quiet, message: word }],
+  'the name of a sent file': ['/agents/guide/send-message', { ...own, message: [{ type: 'file', filename: `${word}.txt`, mediaType: 'text/plain', data: 'aGk=' }, { type: 'text', text: 'Hi' }] }],
+  'a message of a schedule': ['/agents/guide/schedules', { ...own, ...every, message: word }],
+  'a signal of a schedule': ['/agents/guide/schedules', { ...own, ...every, signal: { type: 'notification', contents: 'x', attributes: { who: word } } }],
+  'the description of a watch': ['/agents/guide/watches', { ...own, watch: { description: word, expected_channels: ['sms'] } }],
+  'the result schema of a watch': ['/agents/guide/watches', { ...own, watch: { description: 'x', expected_channels: ['sms'], result_schema: { type: 'object', additionalProperties: false, required: ['a'], properties: { a: { type: 'boolean', description: word } } } } }],
+}
+
+/** Of a message that a run reads: the run decides about it, and the request is answered as ever. */
+const runDoors: Record<string, [path: string, body: object]> = {
+  'a message': ['/agents/guide/send-message', { ...own, message: word }],
+  'a message that waits': ['/agents/guide/queue-message', { ...own, message: word }],
+  'a message of a call': ['/agents/guide/generate', { messages: word, ...inMemory }],
+  'a message of a stream': ['/agents/guide/stream', { messages: [{ role: 'user', content: [{ type: 'text', text: word }] }], ...inMemory }],
+  'a message of a chat': ['/agents/guide/chat', { id: 'one', messages: [{ id: 'u-1', role: 'user', parts: [{ type: 'text', text: word }] }] }],
+}
+
+const before = async ({ as }: Awaited<ReturnType<typeof world>>) => {
+  expect(await as('tenant', '/memory/threads', { threadId: 'one', title: 'Trip' })).toMatchObject({ http: 200 })
+  const first = await as('tenant', '/memory/save-messages', saved({ type: 'text', text: 'Hi' }, 'user', 'm-1'))
+  expect(first).toMatchObject({ http: 200 })
+}
+
+/** Runs the agent on the threads, so that a model reads what was stored. */
+async function readAll({ as, guide }: Awaited<ReturnType<typeof world>>) {
+  await idle(guide, own)
+  for (const thread of ['one', 'new']) expect(await as('tenant', '/agents/guide/generate', { messages: 'Go on.', memory: { thread, resource: 'alice' } })).toMatchObject({ http: 200 })
+}
+
+describe('a text of a limited principal', () => {
+  it.each(Object.keys(doors))('[H8.5] that a guardrail refuses is stored nowhere and read by no model: %s', async (door) => {
+    const here = await world(refuse)
+    await before(here)
+    const [path, body, method] = doors[door] as [string, object, string?]
+    const { http, text: answer } = await here.as('tenant', path, body, method)
+    expect({ http, ...(JSON.parse(answer) as object) }).toMatchObject({ http: 422, code: 'tripwire', details: { processorId: 'no-magic', reason: 'magic words are not allowed' } })
+    await readAll(here)
+    expect(here.dump()).not.toContain(word)
+    expect(JSON.stringify(here.model.calls)).not.toContain(word)
+  })
+
+  it.each(Object.keys(doors))('[H8.5] that a guardrail changes is stored as it was left: %s', async (door) => {
+    const here = await world(redact)
+    await before(here)
+    const [path, body, method] = doors[door] as [string, object, string?]
+    const { http, text: answer } = await here.as('tenant', path, body, method)
+    expect({ http, answer: answer.slice(0, 300) }).toEqual({ http: 200, answer: expect.any(String) })
+    await readAll(here)
+    expect(here.dump()).not.toContain(word)
+    expect(JSON.stringify(here.model.calls)).not.toContain(word)
+    expect(here.dump() + JSON.stringify(here.model.calls)).toContain('[gone]')
+  })
+
+  it.each(Object.keys(runDoors))('[H8.5] that enters a run is checked by the run, once: %s', async (door) => {
+    let seen = 0
+    const counting = (guard: Processor): Processor => ({ ...guard, processInput: (args) => (JSON.stringify(args.messages).includes(word) && seen++, guard.processInput?.(args)) as never })
+    const [path, body] = runDoors[door] as [string, object]
+    for (const guard of [refuse, redact]) {
+      seen = 0
+      const here = await world(counting(guard))
+      await before(here)
+      expect(await here.as('tenant', path, body)).toMatchObject({ http: 200 })
+      await readAll(here)
+      expect(seen).toBe(1)
+      expect(here.dump()).not.toContain(word)
+      expect(JSON.stringify(here.model.calls)).not.toContain(word)
+    }
+  })
+
+  it('[H8.5] that decides about a call is checked: the reason of a decline, and the data of a resume', async () => {
+    const script = (toolName: string): Script => ({ prompt }) => (prompt.at(-1)?.role === 'tool' ? 'Fine.' : { toolCalls: [{ toolName, input: {} }] })
+    const decisions: Array<[tool: string, path: string, body: (runId: string) => object]> = [
+      ['pay', 'send-tool-approval', () => ({ ...own, approved: false, declineContext: { reason: word, message: word } })],
+      ['pay', 'decline-tool-call', (runId) => ({ runId, reason: word })],
+      ['pay', 'decline-tool-call-generate', (runId) => ({ runId, reason: word })],
+      ['ask', 'send-stream-resume', () => ({ ...own, resumeData: { answer: word } })],
+      ['ask', 'resume-stream', (runId) => ({ runId, resumeData: { [word]: 1 } })],
+      ['ask', 'send-tool-approval', () => ({ ...own, approved: true, resumeData: word })],
+    ]
+    for (const [tool, path, body] of decisions) for (const guard of [refuse, redact]) {
+      const here = await world(guard, script(tool))
+      expect(await here.as('tenant', '/agents/guide/send-message', { ...own, message: 'Go.' })).toMatchObject({ http: 200 })
+      await soon(async () => (await here.guide.activeRun(own))?.status).toBe('suspended')
+      const { runId = '' } = (await here.guide.activeRun(own)) ?? {}
+      expect([path, await here.as('tenant', `/agents/guide/${path}`, body(runId))]).toMatchObject([path, { http: guard === refuse ? 422 : 200 }])
+      if (guard === refuse) expect((await here.guide.activeRun(own))?.status).toBe('suspended')
+      else await idle(here.guide, own)
+      expect(here.dump()).not.toContain(word)
+      expect(JSON.stringify(here.model.calls)).not.toContain(word)
+    }
+  })
+
+  it('[H8.5] is checked for limited principals: what an operator writes is the program’s', async () => {
+    const here = await world(refuse)
+    await before(here)
+    expect(await here.as('operator', '/memory/threads/one/working-memory?resourceId=alice', { workingMemory: word })).toMatchObject({ http: 200 })
+    expect(here.dump()).toContain(word)
+  })
+})

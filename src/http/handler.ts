@@ -260,10 +260,12 @@ export class RequestHandler {
     // Until the caller is known, it is none that may read everything. Senders of webhooks get the errors of Heed.
     let texts = route.anonymous ? undefined : this.#errorTexts
     let release: (() => void) | undefined
+    let hides = route.read === true
     try {
       const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticate(request, this.#ticketOf(route, params, request)))
       const principal = isPromise(authenticated) ? await authenticated : authenticated
       if (isOperator(principal)) texts = undefined
+      hides ||= !route.creates && principal.resources !== '*'
       // Each route without a principal has a limit of its own: requests to one delay no webhook.
       if (!route.unlimited && !known)
         this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
@@ -283,7 +285,7 @@ export class RequestHandler {
     } catch (error) {
       const threadId = params.threadId ?? new URLSearchParams(request.search).get('threadId') ?? undefined
       const { method, path } = route
-      return errorResponse(route.read ? hideForeignThread(error, threadId) : error, this.#loggerFor(error), { method, path }, texts)
+      return errorResponse(hides ? hideForeignThread(error, threadId) : error, this.#loggerFor(error), { method, path }, texts)
     } finally {
       release?.()
     }

@@ -45,8 +45,10 @@ export interface Route {
   readonly startsRun?: true
   /** Passes its messages on to other routes, which check their texts. */
   readonly relays?: true
-  /** Reads only: a thread of another resource is reported as missing. */
+  /** Reads only. */
   readonly read?: true
+  /** May create a thread: a taken id is rejected. Other routes answer for a thread of another resource as for a missing one. */
+  readonly creates?: true
   readonly handle: (call: Call) => unknown
 }
 

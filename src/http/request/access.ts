@@ -102,6 +102,21 @@ export async function unlessMissing<Found, None>(reading: Promise<Found>, none: 
   }
 }
 
+/**
+ * The result of a change; `none`, which is what a missing thread gives, for a thread of another resource, so that ids can't be probed. A
+ * principal that may access all resources gets the actual error.
+ */
+export async function unlessForeign<Done, None>(
+  { principal }: { principal: Principal }, change: Promise<Done>, none: () => None,
+): Promise<Done | None> {
+  try {
+    return await change
+  } catch (error) {
+    if (isForbidden(error) && principal.resources !== '*') return none()
+    throw error
+  }
+}
+
 /** True for the error about a thread of another resource. */
 export function isForbidden(error: unknown): boolean {
   return isHeedError(error) && error.code === 'thread_forbidden'

@@ -6,7 +6,7 @@ import type { AgentInput } from '../../message/read/input.ts'
 import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
-import { findCallerRun } from '../request/access.ts'
+import { findCallerRun, unlessForeign } from '../request/access.ts'
 import { checkRoles, omitUndefined, parseDate, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type ObjectSchema, type Route } from '../route.ts'
 import { decided, fullOutput, suspendedRuns } from '../schema/response-schemas.ts'
@@ -139,6 +139,7 @@ export const approvals: readonly Route[] = [
     responseSchema: decided,
     send: true,
     startsRun: true,
+    creates: true,
     body: approval,
     async handle(call) {
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions: given } = call.body
@@ -212,10 +213,13 @@ async function checkRun(call: Call<Decision, unknown>): Promise<void> {
 }
 
 /** The same for a decision that names a thread: its suspended run must be of this agent. */
-async function checkThread({ agent }: Pick<Call, 'agent'>, scope: { threadId: string; resourceId: string }): Promise<void> {
+async function checkThread(
+  call: Pick<Call, 'agent' | 'principal'>, scope: { threadId: string; resourceId: string },
+): Promise<void> {
+  const { agent } = call
   const runtime = agent.threads()
   await runtime.open()
-  const thread = await runtime.store.getThread(scope)
+  const thread = await unlessForeign(call, runtime.store.getThread(scope), () => null)
   // Not as a missing thread: clients interpret 404 as a server without the route.
   if (thread && (thread.status !== 'suspended' || thread.agentId === agent.id)) return
   const { threadId } = scope

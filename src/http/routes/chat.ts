@@ -28,7 +28,7 @@ const body = object(
 /** The chat protocol of the AI SDK, for its own transport: the id of the chat is that of the thread. */
 export const chat: readonly Route[] = [
   route<ChatBody>({
-    method: 'POST', path: '/agents/:agentId/chat', response: 'events', body, relays: true,
+    method: 'POST', path: '/agents/:agentId/chat', response: 'events', body, relays: true, creates: true,
     summary: 'Sends the last message of an AI SDK chat to the thread, and streams the answer as a UI message stream',
     async handle(call) {
       const { id: chatId, messages, trigger = 'submit-message', queue = false, requestContext } = call.body

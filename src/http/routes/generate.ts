@@ -33,6 +33,7 @@ export const generate: readonly Route[] = [
     response: 'json',
     responseSchema: fullOutput,
     startsRun: true,
+    creates: true,
     body,
     async handle(call) {
       const options = ofCaller(call, await optionsOf(call))
@@ -46,6 +47,7 @@ export const generate: readonly Route[] = [
       summary: 'Runs the agent and streams the run',
       response: 'events',
       startsRun: true,
+      creates: true,
       body,
       async handle(call) {
         const options = ofCaller(call, await optionsOf(call))

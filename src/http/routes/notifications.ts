@@ -8,7 +8,7 @@ import type {
   InboxScope, MarkedStatus, NotificationRecord, NotificationStore, RequestedNotifications,
 } from '../../store/contract/notifications.ts'
 import { requireResource } from '../auth/principal.ts'
-import { scopeOf, threadIdOf } from '../request/access.ts'
+import { scopeOf, threadIdOf, unlessForeign } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
@@ -41,7 +41,7 @@ const path = '/agents/:agentId/threads/:threadId/notifications'
 export const notifications: readonly Route[] = [
   route<SendBody>({
     method: 'POST', path: '/agents/:agentId/notifications', summary: 'Sends one or several notifications to the inbox of a thread',
-    response: 'json', responseSchema: responses.sentNotifications, send: true,
+    response: 'json', responseSchema: responses.sentNotifications, send: true, creates: true,
     body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions }) }, ['threadId']),
     handle: send,
   }),
@@ -174,13 +174,14 @@ function identity(notification: NotificationRecord | CheckedNotification, isCoal
   return orderedJSON([source, kind, summary, priority, payload, dedupeKey, coalesceKey, attributes, metadata])
 }
 
-/** A caller that reads the inbox of another resource finds it empty; a caller that writes to it is rejected. */
+/** A caller finds the inbox of another resource empty; one that may access all resources may not change it in the name of another. */
 async function openInbox(
   call: Call<unknown, unknown>, resourceId: string | undefined, use: 'read' | 'write' = 'read',
 ): Promise<{ store: NotificationStore; scope: { threadId: string; resourceId?: string } }> {
   const { threads, inbox } = call.agent.site()
   await threads.open()
   const scope = scopeOf(call.principal, threadIdOf(call), resourceId)
-  if (use === 'write') await threads.store.getThread(scope)
+  // The inbox of another resource is empty for a caller that may not access it.
+  if (use === 'write') await unlessForeign(call, threads.store.getThread(scope), () => null)
   return { store: await inbox.store(), scope }
 }

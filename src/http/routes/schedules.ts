@@ -41,7 +41,7 @@ const newSchedule = closed(
 export const schedules: readonly Route[] = [
   route<NewSchedule>({
     method: 'POST', path: all, summary: 'Creates a schedule, or replaces the one with the same id', response: 'json', send: true,
-    responseSchema: responses.schedule, body: newSchedule,
+    responseSchema: responses.schedule, creates: true, body: newSchedule,
     handle: createSchedule,
   }),
   route<never, Owner & { threadId?: string; status?: ScheduleStatus; limit?: number; after?: string }>({

@@ -5,6 +5,7 @@ import type { StateInput } from '../../signals/state.ts'
 import type { Acceptance, SendReceipt } from '../../thread/send/receipt.ts'
 import type { SendOptions } from '../../thread/send/options.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
+import { unlessForeign } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type ObjectSchema, type Route } from '../route.ts'
 import { accepted, stateAccepted } from '../schema/response-schemas.ts'
@@ -23,26 +24,26 @@ const query = object({ wait: { enum: ['outcome'], description: 'Respond when the
 export const sends: readonly Route[] = [
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'Sends a message to the active run, or starts one', response: 'json',
-    responseSchema: accepted, send: true, startsRun: true, query, body: withTarget({ message }, ['message']),
+    responseSchema: accepted, send: true, startsRun: true, creates: true, query, body: withTarget({ message }, ['message']),
     handle: (call) => send(call, (to) => call.agent.sendMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
   }),
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'Queues a message, which starts a run after the active one',
-    response: 'json', responseSchema: accepted, send: true, startsRun: true, query, body: withTarget({ message }, ['message']),
+    response: 'json', responseSchema: accepted, send: true, startsRun: true, creates: true, query, body: withTarget({ message }, ['message']),
     handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
   }),
   route<SignalBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/signals', summary: 'Sends a signal that a system produced', response: 'json',
-    responseSchema: accepted, send: true, query, body: withTarget({ signal }, ['signal']),
+    responseSchema: accepted, send: true, creates: true, query, body: withTarget({ signal }, ['signal']),
     handle: (call) => send(call, (to) => call.agent.sendSignal(withId(pick(call.body.signal, signalFields), call.idempotencyKey), to)),
   }),
   route<StateBody>({
     method: 'POST', path: '/agents/:agentId/state-signals', summary: 'Sets the state of a lane; skipped if the lane already has it',
-    response: 'json', responseSchema: stateAccepted, send: true, body: withTarget({ state }, ['state', 'threadId']),
+    response: 'json', responseSchema: stateAccepted, send: true, creates: true, body: withTarget({ state }, ['state', 'threadId']),
     async handle(call) {
-      const receipt = await call.agent.sendStateSignal(readState(call), await readTarget(call))
+      const receipt = await unlessForeignRun(call, call.agent.sendStateSignal(readState(call), await readTarget(call)))
       if (receipt.skipped) return receipt
-      await receipt.stored
+      await unlessForeignRun(call, receipt.stored)
       return { ...acceptedResponse(await receipt.acceptance, call.idempotencyKey), skipped: false }
     },
   }),
@@ -67,9 +68,19 @@ function readState({ body, idempotencyKey: key }: Call<StateBody, unknown>): Sta
 async function send(call: Call<Target, WaitQuery>, sendTo: (to: SendOptions) => SendReceipt): Promise<unknown> {
   const to = readTarget(call)
   const receipt = sendTo(to instanceof Promise ? await to : to)
-  await receipt.stored
+  await unlessForeignRun(call, receipt.stored)
   const response = acceptedResponse(await receipt.acceptance, call.idempotencyKey)
   return call.query.wait === 'outcome' ? { ...response, outcome: await receipt.outcome } : response
+}
+
+/** A run of another resource is answered for as one that is not active. A thread of another resource has a taken id. */
+function unlessForeignRun<T>(call: Call<Target, unknown>, sent: Promise<T>): Promise<T> {
+  const { runId } = call.body
+  if (runId === undefined) return sent
+  return unlessForeign(call, sent, () => {
+    const message = `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`
+    throw new HeedError('no_active_run', message, { details: { runId } })
+  })
 }
 
 interface AcceptedResponse {

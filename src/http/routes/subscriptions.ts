@@ -7,7 +7,7 @@ import type { NotificationStatus } from '../../store/contract/notifications.ts'
 import type { ThreadSnapshot } from '../../thread/stream/snapshot.ts'
 import type { AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import { requireResource } from '../auth/principal.ts'
-import { isForbidden, scopeOf, threadIdOf } from '../request/access.ts'
+import { isForbidden, scopeOf, threadIdOf, unlessForeign } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { aborted, ticketIssued } from '../schema/response-schemas.ts'
@@ -61,8 +61,12 @@ export const subscriptions: readonly Route[] = [
   route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
     method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts the active run of a thread', response: 'json',
     responseSchema: aborted, body: object({ ...threadScope, expectedRunId: id, clearPendingSignals: flag }, ['threadId']),
-    handle: ({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) =>
-      agent.abortRun({ ...scopeOf(principal, threadId, resourceId), ...omitUndefined({ expectedRunId, clearPendingSignals }) }),
+    handle(call) {
+      const { expectedRunId, clearPendingSignals, threadId, resourceId } = call.body
+      const scope = scopeOf(call.principal, threadId, resourceId)
+      const aborting = call.agent.abortRun({ ...scope, ...omitUndefined({ expectedRunId, clearPendingSignals }) })
+      return unlessForeign(call, aborting, () => ({ aborted: false }))
+    },
   }),
 ]
 

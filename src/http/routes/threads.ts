@@ -1,7 +1,9 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
-import { agentMemory, callerMemory, memoryQuery, requireCallerThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
+import {
+  agentMemory, callerMemory, memoryQuery, requireCallerThread, threadIdOf, unlessForeign, type MemoryQuery,
+} from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
@@ -59,6 +61,7 @@ export const threads: readonly Route[] = [
     method: 'POST',
     path: all,
     summary: 'Creates a thread',
+    creates: true,
     response: 'json',
     responseSchema: responses.thread,
     query,
@@ -101,7 +104,7 @@ export const threads: readonly Route[] = [
     responseSchema: responses.deletedThread,
     query,
     async handle(call) {
-      await (await callerMemory(call)).deleteThread({ threadId: threadIdOf(call) })
+      await unlessForeign(call, (await callerMemory(call)).deleteThread({ threadId: threadIdOf(call) }), () => undefined)
       return { result: 'Thread deleted' }
     },
   }),

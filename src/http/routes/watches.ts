@@ -27,7 +27,7 @@ const one = `${all}/:watchId`
 export const watches: readonly Route[] = [
   route<NewWatch>({
     method: 'POST', path: all, summary: 'Waits for a message; a watch with the same id is returned as it is', response: 'json', send: true,
-    responseSchema: responses.watch,
+    responseSchema: responses.watch, creates: true,
     body: closed({ ...threadScope, id, watch: watchInputSchema }, ['threadId', 'watch']),
     handle: registerWatch,
   }),

@@ -12,7 +12,8 @@ import { PolicyGuard } from './auth/policy-guard.ts'
 import { isOperator, type Authenticate, type Principal } from './auth/principal.ts'
 import { StreamTickets } from './auth/stream-tickets.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
-import { checkScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
+import { checkScope, hasScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
+import { checkSenderApproval } from './auth/undecided-calls.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
 import { checkTexts } from './request/check-texts.ts'
@@ -166,6 +167,9 @@ function checkOptions(options: HandlerOptions): void {
   }
 }
 
+function approvesAsSender(route: Route, { principal, body }: RequestCall): boolean {
+  return scopeOfRequest(route, body) === 'approve' && !hasScope(principal, 'approve')
+}
 
 /** Answers requests of any origin: of Node's server, or of the platform. */
 export class RequestHandler {
@@ -273,6 +277,7 @@ export class RequestHandler {
       const call = new RequestCall(this.#context, request, principal, params, await reader.read(request))
       this.#checkRights(route, call, known === undefined)
       if (!call.hasStorage) await call.resolveStorage()
+      if (approvesAsSender(route, call)) call.approvable = await checkSenderApproval(route, call)
       if (this.#guard) call.approvable = await this.#guard.check(route, call)
       await checkTexts(route, call)
       const handle = () => withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))

@@ -2,12 +2,12 @@ import { describe, HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import { everyResource, isAllowed, type Policies } from '../../heed/receive-policy.ts'
 import type { PolicyContext, PolicyRequest, PolicyResource } from '../../policy/request.ts'
-import { findUndecided } from '../../store/contract/decisions.ts'
 import type { SuspendedCall } from '../../store/contract/threads.ts'
-import { findCallerRun, memoryAgent } from '../request/access.ts'
+import { memoryAgent } from '../request/access.ts'
 import type { Call, Route } from '../route.ts'
 import { actionsOf, policyQuestion, type PolicyQuestion } from './policy.ts'
-import { mayAccess, requireResource, resolveResource } from './principal.ts'
+import { mayAccess, resolveResource } from './principal.ts'
+import { noRequest, requestToDecide, undecidedCalls } from './undecided-calls.ts'
 
 /** What one question is about. The tenant is the resource that owns it. */
 interface Asked {
@@ -20,9 +20,6 @@ interface NamedThread {
   threadId: string
   resourceId?: string
 }
-
-/** The id of no request for a decision. */
-const noRequest = 'none'
 
 /** Asks the policies of a Heed about each request, before its route handles it. */
 export class PolicyGuard {
@@ -48,14 +45,10 @@ export class PolicyGuard {
   }
 
   async #checkApproval(route: Route, call: Call, question: PolicyQuestion): Promise<string> {
-    const { toolCallId, approvalId } = question
-    const { calls, resourceId } = await suspendedCalls(call, question)
-    const named = calls.filter(({ decision, request, ...one }) => {
-      if (decision || (approvalId !== undefined && request?.id !== approvalId)) return false
-      return toolCallId === undefined || one.toolCallId === toolCallId
-    })
+    const { approvalId } = question
+    const { calls: named, resourceId } = await undecidedCalls(call, question)
     for (const one of named) await this.#ask(route, question, 'approve_tool', toolOf(one, call.agent.id, resourceId))
-    if (named.length > 0) return findUndecided(named, call.body, 'the run')?.request?.id ?? approvalId ?? noRequest
+    if (named.length > 0) return requestToDecide(named, call)
     // Nothing can be decided. The response may tell what was decided before.
     for (const one of await concerned(call, question)) await this.#ask(route, question, 'send_signal', one)
     return approvalId ?? noRequest
@@ -80,25 +73,6 @@ export class PolicyGuard {
 function toolOf({ toolName, request }: SuspendedCall, ownAgent: string, resourceId: string): Asked {
   const { toolName: name = toolName, path = [], taintedBy = [] } = request ?? {}
   return { tenant: resourceId, resource: { type: 'tool', name, agentId: path.at(-2) ?? ownAgent, resourceId }, context: { taintedBy } }
-}
-
-/** The calls of the run that a decision addresses, decided ones too, and its resource. */
-async function suspendedCalls(call: Call, question: PolicyQuestion): Promise<{ calls: readonly SuspendedCall[]; resourceId: string }> {
-  const { agent, principal, runCallers } = call
-  const { threadId, runId, resourceId: named } = question
-  const runtime = agent.threads()
-  if (threadId !== undefined) {
-    const scope = { threadId, resourceId: requireResource(principal, named) }
-    await runtime.open()
-    const thread = await runtime.store.getThread(scope)
-    const run = thread?.runId === undefined ? undefined : await runtime.store.getRun(scope, thread.runId)
-    return { calls: run?.suspended ?? [], resourceId: scope.resourceId }
-  }
-  const id = runId ?? ''
-  const kept = runCallers.mayDecide(id, principal) ? agent.site().ephemeralRuns.suspended(id) : undefined
-  if (kept) return { calls: kept.calls, resourceId: named ?? everyResource }
-  const run = await findCallerRun(call, id)
-  return { calls: run?.suspended ?? [], resourceId: run?.resourceId ?? everyResource }
 }
 
 /** The threads that a request is about; without any, all threads of the principal's resources. */

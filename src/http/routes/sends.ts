@@ -29,7 +29,8 @@ export const sends: readonly Route[] = [
   }),
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'Queues a message, which starts a run after the active one',
-    response: 'json', responseSchema: accepted, send: true, startsRun: true, creates: true, query, body: withTarget({ message }, ['message']),
+    response: 'json', responseSchema: accepted, send: true, startsRun: true, creates: true, query,
+    body: withTarget({ message }, ['message']),
     handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
   }),
   route<SignalBody, WaitQuery>({

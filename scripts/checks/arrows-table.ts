@@ -56,7 +56,7 @@ export const arrows: ArrowTable = {
   // Sends at given times, and the dispatcher that the inbox shares.
   'schedule/**': [...base, 'signals/**', 'run/**', 'thread/**', ...contracts],
   // Notifications: the policy that decides about them, and their delivery to threads.
-  'inbox/**': [...base, 'machine.ts', 'schema/**', 'signals/**', 'run/**', 'thread/**', 'schedule/**', ...contracts],
+  'inbox/**': [...base, 'machine.ts', 'message/taint.ts', 'schema/**', 'signals/**', 'run/**', 'thread/**', 'schedule/**', ...contracts],
   'memory/**': [
     ...base, 'type tracing/**', 'message/**', 'recall/*.ts', 'recall/text/**', 'recall/filter/**', 'recall/rank/**', 'prompt/**', 'schema/**', 'signals/**',
     'processors/**', 'run/**', 'thread/**', ...contracts, 'store/*.ts',

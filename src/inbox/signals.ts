@@ -1,3 +1,5 @@
+import type { JSONValue } from '../base/json.ts'
+import { joinTaint, taintOf } from '../message/taint.ts'
 import { normalizeSignal, reservedIdPrefixes } from '../signals/normalize.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
@@ -22,6 +24,11 @@ export function batchIdOf(signalId: string): string | undefined {
   return signalId.startsWith(reservedIdPrefixes.summary) ? signalId.slice(reservedIdPrefixes.summary.length).split(':', 1)[0] : undefined
 }
 
+/** Whoever caused an event may have written its text. A program can name where else it came from, at `metadata.taintedBy`. */
+export function taintOfNotification({ source, metadata }: Pick<NotificationRecord, 'source' | 'metadata'>): readonly string[] {
+  return joinTaint(['notification', `notification/${source}`], taintOf({ metadata: { taintedBy: metadata?.taintedBy as JSONValue } }))
+}
+
 /** The signal with the full text. The four attributes that Heed writes come first and can't be replaced. */
 export function fullSignal(record: NotificationRecord, now: number): Signal {
   const { source, kind, priority } = record
@@ -31,7 +38,10 @@ export function fullSignal(record: NotificationRecord, now: number): Signal {
       type: 'notification',
       contents: record.summary,
       attributes: { ...reserved, ...record.attributes, ...reserved },
-      metadata: { notification: { signal: 'notification', id: record.id, source, kind, priority, coalescedCount: record.coalescedCount } },
+      metadata: {
+        notification: { signal: 'notification', id: record.id, source, kind, priority, coalescedCount: record.coalescedCount },
+        taintedBy: [...taintOfNotification(record)],
+      },
     },
     { id: fullSignalId(record), now },
   )
@@ -54,6 +64,7 @@ export function summarySignal(batch: SummaryBatch, now: number, round = 0): Sign
           bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])),
           byPriority: batch.priorities,
         },
+        taintedBy: ['notification', ...batch.sources.map(({ source }) => `notification/${source}`)].toSorted(),
       },
     },
     { id, now },

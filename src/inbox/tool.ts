@@ -1,11 +1,13 @@
 import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
+import { joinTaint } from '../message/taint.ts'
+import { createTool, nestingOf, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import { maxSearchLength, notificationStatuses } from '../store/contract/notifications.ts'
 import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
 } from '../store/contract/notifications.ts'
 import { priorities } from './policy.ts'
+import { taintOfNotification } from './signals.ts'
 
 export type NotificationInboxAction = 'list' | 'read' | 'markSeen' | 'dismiss' | 'archive' | 'search'
 
@@ -74,6 +76,7 @@ async function execute(store: NotificationStore, input: NotificationInboxInput, 
   if (action === 'list' || action === 'search') {
     if (action === 'search' && input.query === undefined) throw missing('query', action)
     const { notifications, more } = await store.listNotifications({ ...scope, ...filters(input), limit: Math.min(limit, maxLimit) })
+    taint(context, notifications)
     return { notifications: notifications.map(visibleFields), hasMore: more }
   }
   if (action === 'read') return read(store, scope, input, context)
@@ -82,7 +85,13 @@ async function execute(store: NotificationStore, input: NotificationInboxInput, 
   const record = await store.getNotification({ ...scope, id })
   if (!record) throw new HeedError('invalid_argument', `No notification '${id}' exists in this conversation.`, { details: { id } })
   const [marked] = await store.markNotifications(scope, [id], status, readerFor(store, context.agentId)?.now())
+  taint(context, [record])
   return { notification: visibleFields(marked ?? record) }
+}
+
+/** The run that reads notifications is tainted like one that receives them. */
+function taint(context: ToolContext, records: readonly NotificationRecord[]): void {
+  nestingOf(context)?.addTaint(records.map(taintOfNotification).reduce(joinTaint, []))
 }
 
 async function read(

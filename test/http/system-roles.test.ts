@@ -30,8 +30,9 @@ it('[H8.3] no route takes a message of another role from a limited principal: a 
   const { ask } = await served({ guide: agent }, { auth })
   const tell = async (url: string, body: object, method = 'POST') => {
     const response = await ask(url, { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json', authorization: 'Bearer key-of-the-tenant-0000' } })
-    const text = response.headers.get('content-type')?.startsWith('text/event-stream') ? void (await response.body?.cancel()) : await response.text()
-    return { http: response.status, text: text ?? '' }
+    const streams = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+    if (streams) await response.body?.cancel()
+    return { http: response.status, text: streams ? '' : await response.text() }
   }
   expect(await tell('/agents/guide/generate', { messages: 'Hi', memory: { thread: 'one', resource: 'alice' } })).toMatchObject({ http: 200 })
   const names: Names = { ...own, runId: 'r', notificationId: 'n', scheduleId: 's', watchId: 'w', laneId: 'l', signalId: 'm-1' }

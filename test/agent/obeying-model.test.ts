@@ -1,6 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { Agent, createNotificationInboxTool, createTool, InMemoryStore, Memory, type AgentConfig } from '../../src/index.ts'
+import { Agent, createNotificationInboxTool, createTool, InMemoryStore, Memory, type AgentConfig, type Tool } from '../../src/index.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
 import { answering, said } from '../channel/answering.ts'
 import { openHeed } from '../thread/places.ts'
@@ -53,7 +53,7 @@ function world(more: Partial<AgentConfig> = {}) {
   const model = scriptedModel(obey)
   const storage = new InMemoryStore()
   const deliver = { default: 'deliver', priorities: { low: 'deliver', medium: 'deliver', high: 'deliver', urgent: 'deliver' } } as const
-  const tools = { ...config.tools, ...(more.tools as object | undefined) }
+  const tools = { ...(config.tools as object), ...(more.tools as object | undefined) } as Record<string, Tool>
   const activeTools = Object.keys(tools).filter((name) => name !== 'hidden')
   const agent = new Agent({
     id: 'clerk', model, memory: new Memory({ options: { semanticRecall: { scope: 'resource', topK: 3, messageRange: 0 }, workingMemory: { enabled: true, scope: 'thread' } } }),

@@ -40,7 +40,7 @@ describe('a send to a run that is over when it is repeated', () => {
     expect(await send({ message: 'Right.', runId }, 'key-1')).toMatchObject({ status: 409, code: 'idempotency_key_reused' })
     expect(await send({ message: 'Left.', runId }, 'key-2')).toMatchObject({ status: 409, code: 'no_active_run' })
     expect(await send({ message: 'Left.', runId })).toMatchObject({ status: 409, code: 'no_active_run' })
-    expect(await send({ message: 'Left.', runId }, 'key-1', 'two')).toMatchObject({ status: 403 })
+    expect(await send({ message: 'Left.', runId }, 'key-1', 'two')).toMatchObject({ status: 409, code: 'no_active_run' })
     expect(await send({ message: 'Left.', runId, threadId: 'thread-2' }, 'key-3')).not.toMatchObject({ duplicate: true })
     expect(await said()).toBe(2)
   })

@@ -23,7 +23,7 @@ export async function undecidedCalls(call: Call, target: DecisionTarget): Promis
   return { calls: named, resourceId }
 }
 
-/** The id of the request that an approval decides: the route must decide no other, since the thread may suspend for another call meanwhile. */
+/** The id of the request that an approval decides. The route must decide no other: the thread may suspend for another call meanwhile. */
 export function requestToDecide(named: readonly SuspendedCall[], { body }: Pick<Call, 'body'>): string {
   return findUndecided(named, body, 'the run')?.request?.id ?? (body.approvalId as string | undefined) ?? noRequest
 }

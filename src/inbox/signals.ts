@@ -24,7 +24,7 @@ export function batchIdOf(signalId: string): string | undefined {
   return signalId.startsWith(reservedIdPrefixes.summary) ? signalId.slice(reservedIdPrefixes.summary.length).split(':', 1)[0] : undefined
 }
 
-/** Whoever caused an event may have written its text. A program can name where else it came from, at `metadata.taintedBy`. */
+/** The sender of an event may be a stranger who chose its text. A program can name where else it came from, at `metadata.taintedBy`. */
 export function taintOfNotification({ source, metadata }: Pick<NotificationRecord, 'source' | 'metadata'>): readonly string[] {
   return joinTaint(['notification', `notification/${source}`], taintOf({ metadata: { taintedBy: metadata?.taintedBy as JSONValue } }))
 }

@@ -15,7 +15,7 @@ interface Parameter {
 }
 interface Document {
   servers: unknown[]
-  paths: Record<string, Record<string, { parameters: Parameter[]; responses: Record<string, { content?: Record<string, { schema?: object }> }> }>>
+  paths: Record<string, Record<string, { security: unknown[]; parameters: Parameter[]; responses: Record<string, { content?: Record<string, { schema?: object }> }> }>>
 }
 
 describe('queries', () => {
@@ -46,6 +46,43 @@ describe('queries', () => {
       expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_argument', details: { field: name } }])
     },
   )
+
+  it('[H5.4] with an unknown parameter are refused by its name on every route that needs a principal', async () => {
+    const { ask } = await served(guide())
+    const { paths } = (await (await ask('/openapi.json')).json()) as Document
+    const asked = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, { security }]) => ({ path, method, security })))
+    for (const { path, method, security } of asked) {
+      const url = `${path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{\w+\}/g, 'x')}?limt=1`
+      const answer = await ask(url, { method: method.toUpperCase(), ...(method === 'get' || method === 'delete' ? {} : { body: '{}', headers: { 'content-type': 'application/json' } }) })
+      const { details } = (await answer.json()) as { details?: { field?: string } }
+      // Probes and senders of webhooks add what they need.
+      if (security.length === 0) expect(details?.field, path).toBeUndefined()
+      else expect([path, answer.status, details?.field]).toEqual([path, 400, 'limt'])
+    }
+    expect(asked.length).toBeGreaterThan(80)
+  })
+
+  it('[H4.1] with JSON that is nested too deep are refused by name, in every parameter that takes JSON', async () => {
+    const { ask } = await served(guide())
+    const { paths } = (await (await ask('/openapi.json')).json()) as Document
+    const takesJson = ({ name, in: place, schema, content }: Parameter) => place === 'query' && (name === 'requestContext' || schema?.type === 'object' || content !== undefined)
+    const values = [`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`, `${'['.repeat(1_000)}${']'.repeat(1_000)}`]
+    let tried = 0
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const { name } of methods.get?.parameters.filter(takesJson) ?? []) {
+        for (const value of values) {
+          const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{\w+\}/g, 'x')
+          const answer = await ask(`${url}?${new URLSearchParams({ resourceId: 'user-1', ...(path.endsWith('/search') && { searchQuery: 'x' }), [name]: value })}`)
+          const { code, details } = (await answer.json().catch(() => ({}))) as { code?: string; details?: { field?: string } }
+          // Read where a run or an agent needs it.
+          if (name === 'requestContext') expect([path, answer.status < 500]).toEqual([path, true])
+          else expect([path, name, answer.status, code, details?.field]).toEqual([path, name, 400, 'invalid_argument', name])
+          tried += 1
+        }
+      }
+    }
+    expect(tried).toBeGreaterThan(50)
+  })
 
   it('[H5.4] are described for generators: each object has a style, each answer a schema, and the document its server', async () => {
     const { ask } = await served(guide())

@@ -171,7 +171,8 @@ export const notification = object(
     summarySignalId: text, deliveredAt: text, seenAt: text, dismissedAt: text, archivedAt: text, discardedAt: text,
   },
   [
-    'id', 'threadId', 'resourceId', 'agentId', 'source', 'kind', 'priority', 'status', 'summary', 'coalescedCount', 'createdAt', 'updatedAt',
+    'id', 'threadId', 'resourceId', 'agentId', 'source', 'kind', 'priority', 'status', 'summary', 'coalescedCount', 'createdAt',
+    'updatedAt',
   ],
 )
 const sentFields = { accepted: { const: true }, record: notification, decision: record, runId: text, signal: record, duplicate: flag }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HeedError } from '../../base/errors.ts'
 
-/** What is stored of one resource, or of all. `bytes`: of messages, pending signals, notifications, metadata, working memory and the like. */
+/** What is stored of one resource, or of all. `bytes`: of messages, pending signals, notifications, metadata, working memory. */
 export interface Usage {
   threads: number
   bytes: number

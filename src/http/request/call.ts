@@ -43,7 +43,11 @@ export class RequestReader {
 
   async read(request: HttpRequest): Promise<ParsedRequest> {
     let query: Record<string, unknown> = {}
-    if (this.#queryNames && request.search !== '') checkQueryNames(new URLSearchParams(request.search), this.#queryNames)
+    if (this.#queryNames && request.search !== '') {
+      checkQueryNames(new URLSearchParams(request.search), this.#queryNames)
+      // Also on routes that do not use it: what is invalid is rejected alike everywhere.
+      contextInQuery(request.search)
+    }
     if (this.#query) {
       if (!this.#query.isCompiled) await this.#query.compile()
       if (request.search !== '') query = parseQuery(new URLSearchParams(request.search), this.#query.schema)

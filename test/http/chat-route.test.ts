@@ -28,6 +28,14 @@ async function chatting(script: Array<string | ScriptedStep>, tools = {}, option
 }
 
 describe("the AI SDK's own transport", () => {
+  it.each([[{}], [{ type: 5 }], [{ type: 'tool-pay', state: 'approval-responded', toolCallId: 'a', approval: null }], [{ type: 'tool-pay', state: 5 }]])('[H4.1] a part that is none is refused by name: %o', async (part) => {
+    const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) })
+    for (const role of ['user', 'assistant', 'system']) {
+      const answer = await ask('/agents/guide/chat', { json: { id: 'c', resourceId: 'user-1', messages: [{ id: 'm', role, parts: [part] }] } })
+      expect([role, answer.status, ((await answer.json()) as { code: string }).code]).toEqual([role, 400, 'invalid_argument'])
+    }
+  })
+
   it('[H1.12] sends the last message to the thread and reads the answer, with the ids of history', async () => {
     const look = createTool({ id: 'look', execute: async () => 'seen' })
     const { transport, history } = await chatting([{ reasoning: 'Hm.', text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.', 'Two.'], { look })

@@ -57,7 +57,7 @@ export const calls: Calls = {
       }),
   },
   '/api/agents/{agentId}/queue-message': {
-    post: ({ client }) => client.POST('/api/agents/{agentId}/queue-message', { params: inAgent, body: { message: 'Hi', ...scope } }),
+    post: ({ client }) => client.POST('/api/agents/{agentId}/queue-message', { params: inAgent, body: { message: [{ type: 'text', text: 'Hi' }], ...scope } }),
   },
   '/api/agents/{agentId}/signals': {
     post: ({ client }) => client.POST('/api/agents/{agentId}/signals', { params: inAgent, body: { signal: { type: 'user-message', contents: 'Hi' }, ...scope } }),
@@ -229,7 +229,7 @@ export const calls: Calls = {
   '/api/memory/save-messages': { post: ({ client }) => client.POST('/api/memory/save-messages', { params: { query: { agentId } }, body: { messages: [message] } }) },
   '/api/memory/messages/delete': { post: ({ client }) => client.POST('/api/memory/messages/delete', { params: { query: { agentId, resourceId } }, body: { messageIds: ['sent-1'] } }) },
   '/api/memory/messages/update': {
-    post: ({ client }) => client.POST('/api/memory/messages/update', { params: { query: { agentId, resourceId } }, body: { messages: [{ id: 'sent-1' }] } }),
+    post: ({ client }) => client.POST('/api/memory/messages/update', { params: { query: { agentId, resourceId } }, body: { messages: [{ id: 'sent-1', content: { metadata: { read: true } } }] } }),
   },
   '/api/memory/search': { get: ({ client }) => client.GET('/api/memory/search', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
   '/api/memory/threads/{threadId}/working-memory': {

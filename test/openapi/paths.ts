@@ -512,10 +512,12 @@ export interface operations {
           message: string | (({
               /** @enum {unknown} */
               type: "text" | "file" | "image";
+              [key: string]: unknown;
             })[]) | ({
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             createdAt?: unknown;
             id?: string;
@@ -644,10 +646,12 @@ export interface operations {
           message: string | (({
               /** @enum {unknown} */
               type: "text" | "file" | "image";
+              [key: string]: unknown;
             })[]) | ({
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             createdAt?: unknown;
             id?: string;
@@ -779,6 +783,7 @@ export interface operations {
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             createdAt?: string;
             transient?: boolean;
@@ -912,6 +917,7 @@ export interface operations {
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             value?: unknown;
             delta?: unknown;
@@ -2042,10 +2048,12 @@ export interface operations {
           message?: string | (({
               /** @enum {unknown} */
               type: "text" | "file" | "image";
+              [key: string]: unknown;
             })[]) | ({
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             createdAt?: unknown;
             id?: string;
@@ -2065,6 +2073,7 @@ export interface operations {
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
+                [key: string]: unknown;
               })[]);
             createdAt?: string;
             transient?: boolean;
@@ -3804,8 +3813,18 @@ export interface operations {
               /** @enum {unknown} */
               role: "system" | "user" | "assistant";
               parts: {
+                  type: string;
+                  state?: string;
+                  toolCallId?: string;
+                  approval?: {
+                    id?: string;
+                    approved?: boolean;
+                    reason?: string;
+                    [key: string]: unknown;
+                  };
                   [key: string]: unknown;
                 }[];
+              [key: string]: unknown;
             })[];
           resourceId?: string;
           queue?: boolean;
@@ -4486,6 +4505,7 @@ export interface operations {
         "application/json": {
           messages: {
               id: string;
+              [key: string]: unknown;
             }[];
         };
       };

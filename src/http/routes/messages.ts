@@ -12,7 +12,7 @@ import { callerMemory, hasThread, isForbidden, memoryQuery, requireThread, threa
 import { checkRoles, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
-import { closed, date, flag, id, limit, object, page, perPage, record, text } from '../schema/schemas.ts'
+import { closed, date, flag, id, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface MessagesQuery extends MemoryQuery {
   page?: number
@@ -78,7 +78,7 @@ export const messages: readonly Route[] = [
   route<{ messages: Array<Partial<Message> & { id: string }> }, MemoryQuery>({
     method: 'POST', path: '/memory/messages/update', summary: 'Changes fields of messages, all or none', response: 'json',
     responseSchema: messageList, query,
-    body: closed({ messages: { type: 'array', items: object({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
+    body: closed({ messages: { type: 'array', items: open({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
     async handle(call) {
       checkRoles(call, call.body.messages)
       return { messages: await (await callerMemory(call)).updateMessages({ messages: call.body.messages }) }

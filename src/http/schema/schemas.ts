@@ -17,12 +17,17 @@ export function object(properties: Record<string, JSONSchema>, required: readonl
   return { type: 'object', properties, required }
 }
 
+/** An object with these properties and any others, which are read too: generated clients may send them. */
+export function open(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
+  return { ...object(properties, required), additionalProperties: true }
+}
+
 /** An object with these properties only. */
 export function closed(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
   return { ...object(properties, required), additionalProperties: false }
 }
 
-const part: JSONSchema = object({ type: { enum: ['text', 'file', 'image'] } }, ['type'])
+const part: JSONSchema = open({ type: { enum: ['text', 'file', 'image'] } }, ['type'])
 
 const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }] }
 

@@ -574,6 +574,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              tracingOptions?: unknown;
               runId?: string;
               memory?: {
                 thread?: string | {
@@ -708,6 +709,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              tracingOptions?: unknown;
               runId?: string;
               memory?: {
                 thread?: string | {
@@ -841,6 +843,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              tracingOptions?: unknown;
               runId?: string;
               memory?: {
                 thread?: string | {
@@ -977,6 +980,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              tracingOptions?: unknown;
               runId?: string;
               memory?: {
                 thread?: string | {
@@ -1571,6 +1575,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              tracingOptions?: unknown;
               runId?: string;
               memory?: {
                 thread?: string | {
@@ -2789,7 +2794,48 @@ export interface operations {
           };
           messages?: unknown;
           streamOptions?: {
-            [key: string]: unknown;
+            maxSteps?: number;
+            toolChoice?: unknown;
+            activeTools?: string[];
+            modelSettings?: {
+              [key: string]: unknown;
+            };
+            providerOptions?: {
+              [key: string]: unknown;
+            };
+            requestContext?: {
+              [key: string]: unknown;
+            };
+            instructions?: unknown;
+            system?: unknown;
+            structuredOutput?: {
+              schema: {
+                [key: string]: unknown;
+              };
+              name?: string;
+              description?: string;
+              jsonPromptInjection?: boolean;
+            };
+            requireToolApproval?: boolean;
+            clientTools?: {
+              [key: string]: unknown;
+            };
+            tracingOptions?: unknown;
+            runId?: string;
+            memory?: {
+              thread?: string | {
+                id: string;
+              };
+              resource?: string;
+              options?: {
+                lastMessages?: number | false;
+                semanticRecall?: boolean | {
+                  [key: string]: unknown;
+                };
+                readOnly?: boolean;
+                save?: boolean;
+              };
+            };
           };
         };
       };

@@ -415,6 +415,7 @@ function textsLeft(changed: readonly MessageRow[] | undefined, { messageId }: Me
   const left = changed.find((row) => row.messageId === messageId)
   const parts = left?.content.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])) ?? []
   if (parts.length === texts.length) return parts
+  if (!left) throw new Error('it removed every message of the text that it was to check. Reject the text with abort() instead.')
   throw new Error(`it left ${parts.length} of ${texts.length} texts. Keep a part for each text, or reject them with abort().`)
 }
 

@@ -6,7 +6,7 @@ import { openHeed, placeKinds } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
 
 const ask = (thread: string) => ({ memory: { thread, resource: 'ada' } })
-type Args = { messages: Message[]; messageList: MessageList }
+type Args = { messages: Message[]; messageList: MessageList; source?: string }
 
 function rewrite(messages: readonly Message[]): void {
   for (const { content } of messages) for (const part of content.parts) if (part.type === 'text') part.text = `<${part.text}>`
@@ -26,7 +26,7 @@ describe.each(placeKinds())('messages that a hook only reads, $name', ({ make })
   /** A thread with history, working memory, and a message of another thread to recall. Then the hook is called. */
   async function called(hook: string, change: (args: Args) => unknown, tools: ToolsInput = {}, script: Script = ['Sure.', 'Hello.', 'Under the flowerpot.']) {
     let isOn = false
-    const { agent, model } = open({ id: 'p', [hook]: (args: Args) => (isOn ? change(args) : undefined) } as unknown as Processor, script, tools)
+    const { agent, model } = open({ id: 'p', [hook]: (args: Args) => (isOn && args.source !== 'context' ? change(args) : undefined) } as unknown as Processor, script, tools)
     const memory = await agent.getMemory()
     await agent.generate('The spare key is under the flowerpot.', ask('one'))
     await agent.generate('Good morning.', ask('two'))
@@ -107,7 +107,7 @@ describe.each(placeKinds())('a hook that removes every message, $name', ({ make 
     for (const withMemory of [false, true]) {
       const model = scriptedModel(() => 'ok')
       const memory = new Memory({ workingMemory: { enabled: withMemory } })
-      const clear = ({ messageList }: Args) => void messageList.removeByIds(messageList.get.all.db().map(({ id }) => id))
+      const clear = ({ messageList, source }: Args) => void (source !== 'context' && messageList.removeByIds(messageList.get.all.db().map(({ id }) => id)))
       const agent = new Agent({ id: 'a', model, memory, inputProcessors: [{ id: 'p', [hook]: clear } as unknown as Processor] })
       openHeed({ agent }, make().store())
       await (await agent.getMemory()).createThread({ threadId: 't', resourceId: 'ada' })

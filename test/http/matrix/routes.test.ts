@@ -29,11 +29,15 @@ async function row(method: string, path: string, operation: Operation, scope: st
       return cell(await world.ask(who, url, init))
     }
     const foreign = { ...shared, resourceId: 'bob' }
-    return [
+    const cells = [
       await told(undefined, shared), await told('end user', ofUser), await told('other end user', foreign), await told('tenant', ofTenant),
       await told('other tenant', foreign), await told('other tenant', shared), await told('operator', ofOperator),
       scope === undefined ? '-' : await told(`only ${scope}`, ofOnly), scope === undefined ? '-' : await told(`without ${scope}`, shared),
     ]
+    // What others asked for changed nothing of it, however they were answered.
+    const left = await world.ask('tenant', `/memory/threads/${shared.threadId}?resourceId=alice`, { method: 'GET', headers: {} })
+    expect([path, left.status]).toEqual([path, 200])
+    return cells
   } finally {
     await world.close()
   }

@@ -34,7 +34,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     ],
     'options of a send that cannot take effect': [
       ['test/thread/refused-sends.test.ts', '[A3.10] %s is rejected by name: %j'],
-      ['test/http/letter.test.ts', '[H5.4] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect'],
+      ['test/http/letter.test.ts', '[H5.6] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect'],
     ],
     'streamOptions.memory.thread': [[`${start}/silent-options.test.ts`, '[A3.9] memory.thread sets the title and merges the metadata, of a new thread and of an existing one']],
     'title and metadata of an existing thread': [[`${memory}/described-by-calls.test.ts`, 'of %s: of a thread that exists the title is set and the metadata is merged']],

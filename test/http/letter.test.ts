@@ -50,7 +50,7 @@ describe('what existing clients ask, to the letter', () => {
     expect(await agent.activeRun(thread)).toBeNull()
   })
 
-  it('[H5.4] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect', async () => {
+  it('[H5.6] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect', async () => {
     const { post, agent } = await open('One.')
     const sends = { 'send-message': { message: 'Hi' }, 'queue-message': { message: 'Hi' }, signals: { signal: { type: 'reactive', contents: 'x' } }, 'state-signals': { state: { stateId: 's', cacheKey: 'k', contents: 'x' } } }
     const wrong: Array<[string, object]> = [

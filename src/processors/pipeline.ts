@@ -147,7 +147,8 @@ export class ProcessorPipeline {
     if (!this.readsInput || texts.length === 0) return texts
     const id = run.newId()
     const row = run.row('user', id, id, texts.map((text) => ({ type: 'text', text })))
-    const part = inputPart(run, [row], { outside: true })
+    // Before the first step, the hooks are called for the input of the run after this.
+    const part = inputPart(run, [row], { outside: true, ...(run.step === 0 && { next: run.history.input }) })
     const { called } = this.callInputHooks(run, part, source)
     if (called) await called
     return afterHooks(this.bound(run).input, 'processInput', () => textsLeft(part.changed, row, texts))

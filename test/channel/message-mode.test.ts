@@ -230,14 +230,14 @@ describe('an echo that arrives before the provider has answered', () => {
   const watched = { agent: { watches: { model: scriptedModel(() => 'It is not.') } } }
   const any = { description: 'any', expected_channels: ['sms'], mode: 'continuous' } as const
 
-  it.each([['the id of the reply', 'out-1', 'Fine. (sent by bot)'], ['its text', 'another-id', 'Fine.']])(
-    '[V3.19] is known by %s when it has: no candidate, no run, no reply; a message that arrived meanwhile is answered (case 40)', async (_, echoId, text) => {
+  it.each([['the id of the reply', 'out-1', 'Fine. (sent by bot)', '+15550999'], ['its text', 'another-id', 'Fine.', '+15550100']])(
+    '[V3.19] is known by %s when it has: no candidate, no run, no reply; a message that arrived meanwhile is answered (case 40)', async (_, echoId, text, address) => {
       let number = 0
       const world: ReturnType<typeof answering> = answering({
         ...watched,
         send: async () => {
           if (++number === 1) {
-            await world.adapter.deliver(said(echoId, text, { sender: { address: '+15550999', verified: true } }))
+            await world.adapter.deliver(said(echoId, text, { sender: { address, verified: true } }))
             await world.adapter.deliver(said('2', 'And you?'))
             expect([await world.states(), world.model.callCount]).toEqual([['pending Fine.', 'received', 'received'], 1])
           }
@@ -262,6 +262,29 @@ describe('an echo that arrives before the provider has answered', () => {
     expect([await states(), model.callCount]).toEqual([['sent Fine.'], 1])
     await adapter.deliver(said('2', 'Fine, thanks.'))
     await soon(() => states()).toEqual(['sent Fine.', 'sent Fine.'])
+  })
+})
+
+describe('a message of another person with the text of a reply', () => {
+  it.each([['is being sent', true], ['was sent without an id', false]])('[V1.1] [V1.2] [V3.19] that %s is answered, and found by watches', async (_, isDuring) => {
+    const sends: string[] = []
+    const say = () => world.adapter.deliver(said('2', 'Fine.', { sender: { address: '+15550200', verified: true } }))
+    const world: ReturnType<typeof answering> = answering({
+      agent: { watches: { model: scriptedModel(() => ({ toolCalls: [{ toolName: 'complete_task', input: { result: { matched: true } } }] })) } },
+      channel: { resourceId: ({ sender }) => sender.address },
+      send: async ({ to }) => {
+        if (sends.push(to) === 1 && isDuring) await say()
+        return {}
+      },
+    })
+    const { agent, adapter, states } = world
+    const { id } = await agent.awaitSignal({ description: 'any', expected_channels: ['sms'] }, { threadId: 'theirs', resourceId: '+15550200' })
+    await adapter.deliver(said('1'))
+    await soon(async () => (await states())[0]).toBe('sent Fine.')
+    if (!isDuring) await say()
+    await soon(() => states()).toEqual(['sent Fine.', 'sent Fine.'])
+    await soon(async () => (await agent.getWatch({ id }))?.reason).toBe('matched')
+    expect(sends).toEqual(['+15550100', '+15550200'])
   })
 })
 

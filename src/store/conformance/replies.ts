@@ -176,6 +176,41 @@ export const replyCases: WatchCase[] = [
     },
   },
   {
+    name: '[V3.19] [V1.1] a message with the text of a reply is no echo in another conversation, of another sender or of another resource',
+    async run({ store: open }) {
+      const store = await open()
+      const { conversation: _, ...direct } = message('a')
+      for (const place of [{ channelId: 'rooms', conversation: 'room' }, { channelId: 'direct' }]) {
+        const { channelId } = place
+        const say = (id: string, more: Partial<NewInbound> = {}): NewInbound => ({
+          ...direct, ...place, id: `${channelId}-${id}`, providerId: id, content: { text: 'Yes.' }, now: now + 40,
+          reply: { agentId: 'agent-1', threadId: `${channelId}-${id}` }, ...more,
+        })
+        const others = (when: string) => [
+          say(`elsewhere-${when}`, { conversation: 'another room' }),
+          say(`theirs-${when}`, { resourceId: 'resource-2' }),
+          ...(channelId === 'direct' ? [say(`nobody-${when}`, { sender: { address: '+15550002', verified: true } })] : []),
+        ]
+        const step = async (next: ReplyStep, at: number, meanwhile: NewInbound[] = []) => {
+          const [claimed] = await store.claimReplies({ ...claim, channelIds: [channelId], now: at, until: at + 1_000 })
+          await store.addInbounds(meanwhile)
+          const due = await store.claimInbounds({ ...claim, channelIds: [channelId], now: now + 40 })
+          assert.ok(claimed && (await store.settleReply({ id: claimed.reply.id, claim: claimed.claim, step: next, now: at })))
+          return due.map(({ providerId }) => providerId)
+        }
+        await receive(store, say('first', { content: { text: 'Are you there?' } }))
+        await step(asked, now + 10)
+        await step({ type: 'answer', text: 'Yes.' }, now + 20)
+        const free = await step({ type: 'send' }, now + 30, [...others('during'), say('echo-during')])
+        assert.deepEqual(free, ['elsewhere-during', 'theirs-during'], 'they wait for no send')
+        await store.addInbounds([...others('after'), say('echo-after')])
+        const { replies } = await store.listReplies({ limit: 100, channelId })
+        const stored = ['first', ...[...others('during'), ...others('after')].map(({ providerId }) => providerId)]
+        assert.deepEqual(replies.map(({ threadId }) => threadId), stored.map((id) => `${channelId}-${id}`))
+      }
+    },
+  },
+  {
     name: '[V3.20] the replies of a deleted thread are removed; those of a thread that another resource gets are not answered',
     async run({ store: open }) {
       const store = await open()

@@ -2,7 +2,7 @@ import { isOpenReply, nextReplyState, type NoReply, type ReplyState } from '../.
 import type {
   ClaimedReply, NewReply, ReplyError, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement, ReplyStep,
 } from '../../contract/replies.ts'
-import type { InboundClaim, NewInbound } from '../../contract/watches.ts'
+import type { InboundClaim, InboundSender, NewInbound } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 import { findWatches } from './matching.ts'
 import { inboundOf, inboundColumns, type InboundRow } from './rows.ts'
@@ -49,11 +49,12 @@ const replySql = {
   echo: 'SELECT 1 AS found FROM heed_replies WHERE channel_id = ? AND provider_id = ? LIMIT 1',
   echoByText: `
     SELECT 1 AS found FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
-    WHERE r.channel_id = ?1 AND r.text = ?2 AND r.echo_until >= ?3 AND (i.conversation IS NULL OR ?4 IS NULL OR i.conversation = ?4)
-    LIMIT 1`,
+    WHERE r.channel_id = ?1 AND r.text = ?2 AND r.echo_until >= ?3 AND r.resource_id = ?4
+    AND i.conversation IS ?5 AND (?5 IS NOT NULL OR i.sender ->> '$.address' = ?6) LIMIT 1`,
+  // Without conversations also messages of other senders: the echo by id may come from the channel's own address.
   hold: `
     INSERT INTO heed_inbound_holds (seq, reply) SELECT ?3, r.seq FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
-    WHERE r.channel_id = ?1 AND r.sending = 1 AND (i.conversation IS NULL OR ?2 IS NULL OR i.conversation = ?2)`,
+    WHERE r.channel_id = ?1 AND r.sending = 1 AND r.resource_id = ?4 AND i.conversation IS ?2`,
   held: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq IN (SELECT seq FROM heed_inbound_holds WHERE reply = ?) ORDER BY seq`,
   isHeld: 'SELECT 1 AS found FROM heed_inbound_holds WHERE seq = ? LIMIT 1',
   releaseHolds: 'DELETE FROM heed_inbound_holds WHERE reply = ?',
@@ -92,18 +93,23 @@ const replySql = {
     WHERE thread_id = ?1 AND resource_id <> ?2 AND state IN ('received', 'asked')`,
 }
 
-/** Whether the channel sent this message itself: by the provider's id of a reply, or by the text of one whose id is not known. */
-export function isEcho(statements: Statements, { channelId, providerId, conversation, content, now }: NewInbound): boolean {
+/**
+ * Whether the channel sent this message itself: by the provider's id of a reply, or by the text of one to the same conversation, else the
+ * same address, whose id is not known.
+ */
+export function isEcho(statements: Statements, inbound: NewInbound): boolean {
+  const { channelId, resourceId, providerId, conversation, sender, content, now } = inbound
+  const place = [resourceId, conversation ?? null, sender.address]
   return statements.one(replySql.echo, channelId, providerId) !== undefined
-    || statements.one(replySql.echoByText, channelId, content.text, now, conversation ?? null) !== undefined
+    || statements.one(replySql.echoByText, channelId, content.text, now, ...place) !== undefined
 }
 
 /**
  * Holds a message that arrived while replies of its conversation are being sent: whether it is the echo of one is known when the provider
  * has answered. Returns whether it is held.
  */
-export function holdBehindSends(statements: Statements, { seq, channelId, conversation }: InboundRow): boolean {
-  return statements.run(replySql.hold, channelId, conversation, seq) > 0
+export function holdBehindSends(statements: Statements, { seq, channelId, resourceId, conversation }: InboundRow): boolean {
+  return statements.run(replySql.hold, channelId, conversation, seq, resourceId) > 0
 }
 
 /** The reply is sent, or the attempt failed: messages that waited for it are worked on, except for its echo, which is removed. */
@@ -119,14 +125,22 @@ function releaseHeld(statements: Statements, reply: ReplyRow, step: ReplyStep): 
   }
 }
 
-/** A message with the text of the reply that arrived while it was sent is its echo, whichever id the provider gave it. */
+/**
+ * A message with the text of the reply that arrived while it was sent is its echo, whichever id the provider gave it: in its conversation,
+ * or from its recipient where there are no conversations.
+ */
 function isEchoOf(statements: Statements, inbound: InboundRow, reply: ReplyRow, step: ReplyStep): boolean {
   if (step.type === 'send' && step.providerId === inbound.providerId) return true
   const { text } = JSON.parse(inbound.content) as { text: string }
   const isUnsent = step.type !== 'send' && !isMaybeSent(step)
   if (isUnsent || text !== reply.text) return false
-  const conversation = statements.one<InboundRow>(replySql.inbound, reply.seq)?.conversation ?? null
-  return conversation === null || inbound.conversation === null || conversation === inbound.conversation
+  const answered = statements.one<InboundRow>(replySql.inbound, reply.seq)
+  if (answered?.conversation !== inbound.conversation) return false
+  return inbound.conversation !== null || addressOf(inbound) === addressOf(answered)
+}
+
+function addressOf({ sender }: InboundRow): string {
+  return (JSON.parse(sender) as InboundSender).address
 }
 
 /** Whether the provider may have the reply, though the attempt has failed. */

@@ -69,6 +69,11 @@ export const maxModelLosses = 3
 /** After so many, its annotation has failed. */
 export const maxAnnotationLosses = 6
 
+/** After so many calls of an annotator that failed, the labels of rules are the annotation of a message; the annotator is asked again. */
+export const maxAnnotatorFailures = 3
+/** After so many it is asked no more: about half an hour. */
+export const lastAnnotatorFailure = 12
+
 /** Why a claim ended that its process did not report, as it is stored with what was claimed. */
 export const lostClaim = 'claim_expired'
 

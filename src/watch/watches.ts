@@ -350,7 +350,9 @@ export class Watches implements BackgroundService {
       const failure = failureOf(error)
       if (!isClosing)
         this.#runtime.logger.warn('a message could not be annotated; it is tried again', { inbound: inbound.id, error: failure })
-      await store.deferInbound({ seq, error: failure, retryAt: this.#retryAt(isClosing ? 0 : attempts) })
+      const rules = isClosing ? {} : { rules: categoriesOf(inbound, []) }
+      const retryAt = this.#retryAt(isClosing ? 0 : attempts)
+      await store.deferInbound({ seq, error: failure, retryAt, now: this.#runtime.clock.now(), ...rules })
     }
   }
 

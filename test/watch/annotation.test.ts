@@ -60,19 +60,40 @@ describe('policies about categories', () => {
     expect(asked).toEqual([{ categories: ['verification_code', 'auth'] }, { categories: ['verification_code', 'auth'] }])
   })
 
-  it('[V4.15] a message that gets no categories is denied ten minutes after the expiry, and the watch ends', async () => {
+  it('[V4.15] [V1.38] decide by the labels of rules after three failures of the annotator', async () => {
     const clock = virtualClock()
     const policies = new CedarPolicies({ policies: { verified_codes: verifiedCodes }, logger: silentLogger })
     const failing: Script = () => { throw new Error('down') }
     const { agent, adapter, model, judging } = watching({ clock, script: () => 'Noted.', judge: () => found, annotator: failing, policies })
-    const { id } = await agent.awaitSignal({ ...sms, expires_in_minutes: 1 }, target)
-    await adapter.deliver(message('1', 'Your code is 482913.'))
-    await clock.advance(5 * 60_000)
-    expect(await agent.getWatch({ id })).toMatchObject({ state: 'open', candidates: [{ state: 'pending' }] })
-    await clock.advance(10 * 60_000)
-    await soon(() => reasons(model)).toEqual(['expired'])
-    expect(await agent.getWatch({ id })).toMatchObject({ candidates: [{ state: 'denied', detail: 'categories_unknown' }] })
+    const { id } = await agent.awaitSignal(sms, target)
+    await adapter.deliver(unverified('1'))
+    await adapter.deliver(message('2', 'Your code is 482913.'))
     expect(judging.callCount).toBe(0)
+    await clock.advance(60_000)
+    await soon(() => reasons(model)).toEqual(['matched'])
+    expect(await agent.getWatch({ id })).toMatchObject({ candidates: [{ state: 'denied', detail: 'verified_codes' }, { state: 'matched' }] })
+    expect(judging.callCount).toBe(1)
+  })
+
+  it('[V1.5] [V4.15] a message that makes the annotator fail does not delay those after it', async () => {
+    const policies = new CedarPolicies({ policies: { verified_codes: verifiedCodes }, logger: silentLogger })
+    const annotator: Script = ({ prompt }) => {
+      if (JSON.stringify(prompt).includes('POISON')) throw new Error('refused')
+      return call('annotate_message', { categories: [] })
+    }
+    const { agent, adapter, model } = watching({ clock: virtualClock(), script: () => 'Noted.', judge: () => found, annotator, policies })
+    await agent.awaitSignal(sms, target)
+    await adapter.deliver({ ...unverified('1'), text: 'POISON' })
+    await adapter.deliver(message('2', 'Your code is 482913.'))
+    await soon(() => reasons(model)).toEqual(['matched'])
+  })
+
+  it('[V1.38] a watch for a code gets it at once, also while the annotator fails', async () => {
+    const failing: Script = () => { throw new Error('down') }
+    const { agent, adapter, model } = watching({ clock: virtualClock(), script: () => 'Noted.', judge: () => found, annotator: failing })
+    await agent.awaitSignal({ description: 'the code', expected_categories: ['verification_code'], result_schema: code }, target)
+    await adapter.deliver(message('1', 'Your code is 482913.'))
+    await soon(() => reasons(model)).toEqual(['matched'])
   })
 
   it('[V4.15] a request without categories is denied if a policy reads them in any form, and decided if none does', async () => {

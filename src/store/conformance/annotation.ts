@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { InboundClaim, WatchStore } from '../contract/watches.ts'
-import { add, annotate, candidates, claim, hour, inbound, now, planned } from './watch-fixture.ts'
+import type { ClaimedCandidate, InboundClaim, WatchStore } from '../contract/watches.ts'
+import { add, annotate, candidates, claim, hour, inbound, now, planned, settle } from './watch-fixture.ts'
 import type { WatchCase } from './watches.ts'
 
 const take: InboundClaim = { channelIds: ['phone'], now: now + 10, until: now + 1_000, limit: 100 }
@@ -48,6 +48,38 @@ export const annotationCases: WatchCase[] = [
       const [other] = (await add(store, inbound('b'))) as [number]
       assert.equal(await store.annotateInbound({ seq: other, categories: [], offered: 'all', now }), true)
       assert.deepEqual(await due(store), [], 'no annotator could choose more')
+    },
+  },
+  {
+    name: '[V1.12] [V1.38] when the annotator fails, watches get what rules know at once, and after three failures that is the annotation',
+    async run({ store: open }) {
+      const store = await open()
+      await store.registerWatch(planned('code', { categories: ['auth'] }))
+      await store.registerWatch(planned('parcel', { categories: ['parcel'], threadId: 'thread-2' }))
+      const reply = { agentId: 'agent-1', threadId: 'thread-3' }
+      const [poison, next] = (await add(store, inbound('poison', { reply }), inbound('next', { reply }))) as [number, number]
+      assert.deepEqual(await due(store), [poison, next])
+      assert.equal(await store.annotateInbound({ seq: next, categories: [], offered: 'all', now }), true)
+      const replies = async () => (await store.claimReplies(take)).map(({ reply: { seq } }) => seq)
+      const fail = async (more: object = { rules: ['auth'] }) => {
+        await store.deferInbound({ seq: poison, error: 'down', retryAt: now, now, ...more })
+        return due(store)
+      }
+      assert.deepEqual([await fail({}), await candidates(store, 'code')], [[poison], []], 'a close is no failure')
+      assert.deepEqual([await fail(), await candidates(store, 'code')], [[poison], [[poison, 'pending']]])
+      assert.deepEqual([await fail(), await replies()], [[poison], []])
+      const considered = async () => (await store.listConsidered({ watchId: 'code', limit: 1 })).considered[0]
+      assert.equal((await considered())?.categories, undefined)
+      assert.deepEqual([await fail(), await replies()], [[poison], [poison]], 'the reply waits no longer')
+      assert.deepEqual((await considered())?.categories, ['auth'])
+      assert.equal(await store.annotateInbound({ seq: poison, categories: ['parcel'], offered: ['parcel'], now }), true)
+      assert.deepEqual([await candidates(store, 'parcel'), await candidates(store, 'code')], [[[poison, 'pending']], [[poison, 'pending']]])
+      const [last] = (await add(store, inbound('last'))) as [number]
+      for (let nth = 1; nth <= 12; nth += 1) {
+        assert.deepEqual(await due(store), [last])
+        await store.deferInbound({ seq: last, error: 'down', retryAt: now, now, rules: [] })
+      }
+      assert.deepEqual(await due(store), [], 'it is asked no more')
     },
   },
   {
@@ -115,6 +147,32 @@ export const annotationCases: WatchCase[] = [
       await annotate(store, seq, 'auth')
       assert.equal(await wait(2), true)
       assert.equal((await store.claimCandidates(claim))[0]?.inbound.categories?.join(), 'auth', 'it has them by now')
+    },
+  },
+  {
+    name: '[V1.5] [V1.34] candidates behind one that waits for categories are judged; without any it is claimed ten minutes after the expiry',
+    async run({ store: open }) {
+      const store = await open()
+      await store.registerWatch(planned('w', { mode: 'continuous' }))
+      const [poison, real, other] = (await add(store, inbound('poison'), inbound('real'), inbound('other'))) as [number, number, number]
+      const take = async (at = claim.now) => (await store.claimCandidates({ ...claim, now: at, until: at + 1_000 }))[0]
+      const release = (seq: number, attempt = 1) =>
+        store.releaseCandidate({ watchId: 'w', seq, attempt, unannotated: true, retryAt: now + hour, now: claim.now })
+      assert.equal((await take())?.inbound.seq, poison)
+      assert.equal(await release(poison), true)
+      assert.equal((await take())?.inbound.seq, real)
+      assert.equal(await release(real), true)
+      const third = await take()
+      assert.equal(third?.inbound.seq, other)
+      await annotate(store, real)
+      assert.equal(await settle(store, third as ClaimedCandidate, { action: 'reject' }), true)
+      const second = await take(now + 20)
+      assert.deepEqual([second?.inbound.seq, second?.attempt], [real, 2])
+      assert.equal(await settle(store, second as ClaimedCandidate, { action: 'reject' }), true)
+      assert.equal(await take(now + hour), undefined)
+      assert.equal(await take(now + hour + 600_000), undefined)
+      assert.equal(await store.expireWatches({ now: now + hour + 600_000, until: now + 2 * hour, limit: 10 }), 0)
+      assert.equal((await take(now + hour + 600_001))?.inbound.seq, poison)
     },
   },
 ]

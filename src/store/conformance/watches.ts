@@ -270,7 +270,7 @@ export const watchConformance: WatchCase[] = [
       assert.deepEqual([claimed?.seq, claimed?.attempts, claimed?.content.text], [seq, 1, 'Your code is 123456.'])
       assert.deepEqual(await store.claimInbounds(inbounds), [])
       assert.deepEqual(await store.claimInbounds({ ...inbounds, now: now + 2_000, channelIds: ['other'] }), [])
-      await store.deferInbound({ seq, error: 'no answer', retryAt: now + 50 })
+      await store.deferInbound({ seq, error: 'no answer', retryAt: now + 50, now })
       const [again] = await store.claimInbounds({ ...inbounds, now: now + 50 })
       assert.deepEqual([again?.seq, again?.attempts, again?.lastError], [seq, 2, 'no answer'])
       await annotate(store, seq, 'urgent')

@@ -14,7 +14,8 @@ import type { ThreadDependents } from './thread-row.ts'
  *   the pair of a watch and a message is one candidate.
  * - An inbound message and a watch meet only within one resource. A watch considers the messages that are stored after its registration, by
  *   their numbers, and those before it that were stored at `since` or later.
- * - A watch has at most one claimed candidate. Candidates of a watch are claimed in the order in which their messages were stored.
+ * - A watch has at most one claimed candidate. Candidates of a watch are claimed in the order in which their messages were stored;
+ *   one that waits for the categories of its message is left out until it has some, or until ten minutes after the expiry.
  * - A claim is fenced by its attempt: a settlement of an earlier attempt has no effect.
  * - A claim that ends without a report counts as a failed attempt. What fails too often gets a final state, and is claimed no more.
  * - The transition that ends a watch, or records a hit, inserts the delivery in the same transaction.
@@ -44,8 +45,11 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
    * annotation is not due. It stays due where an open watch expects categories that were not offered meanwhile.
    */
   annotateInbound(annotation: InboundAnnotation): Promise<boolean>
-  /** The annotation failed: the message is due again at `retryAt`. */
-  deferInbound(failure: { seq: number; error: string; retryAt: number }): Promise<void>
+  /**
+   * The message is due again at `retryAt`. With `rules`, its annotator failed: open watches that expect these categories get it at once.
+   * After three failures they are its categories, beside which later ones are stored; after twelve it is due no more.
+   */
+  deferInbound(failure: InboundDeferral): Promise<void>
   /** The categories that open watches of this resource expect. */
   expectedCategories(resourceId: string): Promise<string[]>
 
@@ -84,8 +88,9 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   /** Stores a verdict. False without effect if the candidate was claimed again since, or the watch has ended. */
   settleCandidate(settlement: CandidateSettlement): Promise<boolean>
   /**
-   * Gives a claimed candidate back: it is due again at `retryAt`, or as soon as its message is annotated, or is annotated no more. With an
-   * `error`, the attempt has failed; the third failure settles the candidate as failed.
+   * Gives a claimed candidate back: it is due again at `retryAt`; with `unannotated` instead as soon as its message has categories or is
+   * annotated no more, and others are judged meanwhile. With an `error`, the attempt has failed; the third failure settles the candidate
+   * as failed.
    */
   releaseCandidate(release: CandidateRelease): Promise<boolean>
 
@@ -178,6 +183,15 @@ export interface InboundAnnotation {
   /** What the annotator could choose from. `all`: no annotator could choose more. Defaults to the closed set. */
   offered?: readonly string[] | 'all'
   now: number
+}
+
+export interface InboundDeferral {
+  seq: number
+  error: string
+  retryAt: number
+  now: number
+  /** The categories that need no annotator. Absent where a close ended the attempt, which has not failed. */
+  rules?: readonly string[]
 }
 
 export interface InboundClaim {

@@ -24,13 +24,14 @@ const candidateSql = {
   anyOver: `SELECT 1 AS found FROM heed_watches WHERE state = 'open' AND expires_at < ?1 AND due_at <= ?1 LIMIT 1`,
   nextDue: 'SELECT min(due_at) AS at FROM heed_watches WHERE agent_id = ? AND due_at IS NOT NULL',
   setDue: 'UPDATE heed_watches SET due_at = ? WHERE ord = ?',
-  // A claim that ended without a settlement is claimed again, before later candidates.
+  // A claim that ended without a settlement is claimed again, before later candidates. Those that wait for categories are the last.
   next: `
-    SELECT seq, state, attempts, failures FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed')
-    ORDER BY seq LIMIT 1`,
-  state: 'SELECT seq, state, attempts, failures FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
-  take: `UPDATE heed_watch_candidates SET state = 'claimed', attempts = attempts + 1, failures = ? WHERE watch = ? AND seq = ?`,
-  release: `UPDATE heed_watch_candidates SET state = 'pending', failures = ?, detail = coalesce(?, detail) WHERE watch = ? AND seq = ?`,
+    SELECT seq, state, attempts, failures, waiting FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed')
+    ORDER BY waiting, seq LIMIT 1`,
+  state: 'SELECT seq, state, attempts, failures, waiting FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
+  take: `UPDATE heed_watch_candidates SET state = 'claimed', attempts = attempts + 1, failures = ?, waiting = 0 WHERE watch = ? AND seq = ?`,
+  release: `
+    UPDATE heed_watch_candidates SET state = 'pending', waiting = ?, failures = ?, detail = coalesce(?, detail) WHERE watch = ? AND seq = ?`,
   settle: 'UPDATE heed_watch_candidates SET state = ?, value = ?, detail = ?, settled_at = ? WHERE watch = ? AND seq = ?',
   settleAll: `
     UPDATE heed_watch_candidates SET state = 'ended', settled_at = ?2 WHERE watch = ?1 AND state IN ('pending', 'claimed')`,
@@ -63,6 +64,7 @@ interface OpenCandidate {
   state: CandidateState
   attempts: number
   failures: number
+  waiting: number
 }
 
 export function watchById(statements: Statements, id: string): WatchRow | undefined {
@@ -106,6 +108,11 @@ function claimNext(statements: Statements, watch: WatchRow, now: number, until: 
     const next = statements.one<OpenCandidate>(candidateSql.next, watch.ord)
     if (!next) {
       expire(statements, watch, now, until)
+      return []
+    }
+    const deadline = watch.expiresAt + annotationGraceMs
+    if (next.waiting === 1 && now <= deadline) {
+      statements.run(candidateSql.setDue, deadline + 1, watch.ord)
       return []
     }
     // A candidate that is still claimed: its process ended, or did not report in time.
@@ -181,16 +188,22 @@ export function releaseCandidate(statements: Statements, release: CandidateRelea
   if (!claimed) return false
   const { watch, candidate } = claimed
   const { seq, error, now } = release
-  const isAnnotated = release.unannotated === true && (inboundBySeq(statements, seq)?.dueAt ?? null) === null
-  const retryAt = isAnnotated ? now : release.retryAt
+  const isWaiting = release.unannotated === true && !hasCategories(statements, seq)
   const failures = candidate.failures + (error === undefined ? 0 : 1)
   if (error !== undefined && failures >= maxJudgeFailures) {
     failCandidate(statements, watch, seq, { now, detail: error })
     return wakeWatch(statements, watch, now)
   }
-  statements.run(candidateSql.release, failures, error ?? null, watch.ord, seq)
-  statements.run(candidateSql.setDue, retryAt, watch.ord)
+  statements.run(candidateSql.release, isWaiting ? 1 : 0, failures, error ?? null, watch.ord, seq)
+  if (release.unannotated) return wakeWatch(statements, watch, now)
+  statements.run(candidateSql.setDue, release.retryAt, watch.ord)
   return true
+}
+
+/** Also true where the message will have none. */
+function hasCategories(statements: Statements, seq: number): boolean {
+  const inbound = inboundBySeq(statements, seq)
+  return !inbound || inbound.categories !== null || inbound.dueAt === null
 }
 
 /** Ends the watch, and inserts the delivery of its end. */
@@ -226,9 +239,9 @@ function settleState(
   statements.run(candidateSql.settle, ...values)
 }
 
-/** The next candidate is due now; a watch without one is due when it expires. */
+/** The next candidate is due now; a watch without one, or whose candidates wait for categories, is due when it expires. */
 function wakeWatch(statements: Statements, { ord, expiresAt }: WatchRow, now: number): true {
-  const hasNext = statements.one(candidateSql.next, ord) !== undefined
+  const hasNext = statements.one<OpenCandidate>(candidateSql.next, ord)?.waiting === 0
   statements.run(candidateSql.setDue, hasNext ? now : expiresAt + 1, ord)
   return true
 }

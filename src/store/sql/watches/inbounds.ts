@@ -1,6 +1,8 @@
 import { isOwnCategory, uniteCategories } from '../../../watch/annotation.ts'
-import { lostClaim, maxAnnotationLosses } from '../../../watch/machine.ts'
-import type { AddedInbound, InboundAnnotation, InboundClaim, InboundRecord, NewInbound } from '../../contract/watches.ts'
+import { lastAnnotatorFailure, lostClaim, maxAnnotationLosses, maxAnnotatorFailures } from '../../../watch/machine.ts'
+import type {
+  AddedInbound, InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound,
+} from '../../contract/watches.ts'
 import type { Statements } from '../statements.ts'
 import { findWatches, isAwaited } from './matching.ts'
 import { addReply, holdBehindSends, isEcho, wakeReplyOf } from './replies.ts'
@@ -21,8 +23,10 @@ const inboundSql = {
   // A claim counts as lost until it is reported.
   take: 'UPDATE heed_inbounds SET due_at = ?, attempts = attempts + 1, lost = lost + 1 WHERE seq = ?',
   fail: 'UPDATE heed_inbounds SET due_at = NULL, error = ? WHERE seq = ?',
-  annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0 WHERE seq = ?',
-  defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, lost = max(0, lost - 1) WHERE seq = ? AND due_at IS NOT NULL',
+  annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0, failures = 0 WHERE seq = ?',
+  defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, failures = ?, lost = max(0, lost - 1) WHERE seq = ?',
+  label: 'UPDATE heed_inbounds SET categories = ? WHERE seq = ?',
+  endWaits: 'UPDATE heed_watch_candidates SET waiting = 0 WHERE seq = ? AND waiting = 1',
   wakeCandidates: `
     UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
       SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND state = 'pending')
@@ -86,6 +90,7 @@ export function annotateInbound(statements: Statements, { seq, categories, offer
 
 /** The reply of a message, and its candidates, are due when it is annotated: policies may ask for its categories. */
 function wakeWaiting(statements: Statements, seq: number, now: number): void {
+  statements.run(inboundSql.endWaits, seq)
   statements.run(inboundSql.wakeCandidates, seq, now)
   wakeReplyOf(statements, seq, now)
 }
@@ -99,8 +104,19 @@ function listOf(json: string | null): string[] {
   return json === null ? [] : (JSON.parse(json) as string[])
 }
 
-export function deferInbound(statements: Statements, { seq, error, retryAt }: { seq: number; error: string; retryAt: number }): void {
-  statements.run(inboundSql.defer, retryAt, error, seq)
+export function deferInbound(statements: Statements, { seq, error, retryAt, now, rules }: InboundDeferral): void {
+  const row = inboundBySeq(statements, seq)
+  if (!row || row.dueAt === null) return
+  const failures = row.failures + (rules === undefined ? 0 : 1)
+  statements.run(inboundSql.defer, failures >= lastAnnotatorFailure ? null : retryAt, error, failures, seq)
+  if (rules === undefined) return
+  const known = listOf(row.categories)
+  const categories = JSON.stringify(uniteCategories(known, rules))
+  // Watches need not wait for what is certain. Policies and replies wait for all categories, but not for ever.
+  findWatches(statements, { ...row, categories }, rules.filter((category) => !known.includes(category)), now)
+  if (failures < maxAnnotatorFailures) return
+  statements.run(inboundSql.label, categories, seq)
+  wakeWaiting(statements, seq, now)
 }
 
 export function nextInboundDue(statements: Statements, channelIds: readonly string[]): number | undefined {

@@ -65,7 +65,7 @@ const matchingSql = {
     WHERE nth <= ?9 ORDER BY seq LIMIT ?10`,
   // The newest that are annotated, are no candidates, and whose annotator could not choose one of these categories.
   annotateAgain: `
-    UPDATE heed_inbounds SET due_at = ?10, lost = 0 WHERE seq IN (
+    UPDATE heed_inbounds SET due_at = ?10, lost = 0, failures = 0 WHERE seq IN (
       SELECT seq FROM heed_inbounds AS i
       WHERE resource_id = ?1 AND received_at BETWEEN ?2 AND ?3 AND ${passesFilters('?4', '?5', '?6')}
       AND categories IS NOT NULL AND due_at IS NULL

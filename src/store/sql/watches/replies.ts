@@ -69,9 +69,9 @@ const replySql = {
     UPDATE heed_replies SET due_at = ?, sending = ?, echo_until = coalesce(?, echo_until),
       attempts = attempts + 1, claims = claims + 1 WHERE seq = ?`,
   nextDue: 'SELECT min(due_at) AS at FROM heed_replies WHERE channel_id = ? AND due_at IS NOT NULL',
-  // The annotation of a message is over when it has no due time.
+  // A message is annotated when it has categories, or no due time for them.
   head: `
-    SELECT r.seq AS seq, i.due_at AS annotationDueAt FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    SELECT r.seq AS seq, i.categories IS NULL AND i.due_at IS NOT NULL AS unannotated FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
     WHERE r.thread_id = ? AND r.state = 'received' AND r.channel_id = ? ORDER BY r.seq LIMIT 1`,
   makeDue: 'UPDATE heed_replies SET due_at = ? WHERE seq = ? AND due_at IS NULL',
   ask: `UPDATE heed_replies SET state = 'asked', attempts = 0, error = NULL, due_at = ? WHERE seq = ?`,
@@ -174,8 +174,8 @@ export function wakeReplyOf(statements: Statements, seq: number, now: number): v
  * another process, or in none: its messages are not waited for.
  */
 function wakeNext(statements: Statements, { threadId, channelId }: Pick<ReplyRow, 'threadId' | 'channelId'>, now: number): void {
-  const head = statements.one<{ seq: number; annotationDueAt: number | null }>(replySql.head, threadId, channelId)
-  if (head?.annotationDueAt === null) statements.run(replySql.makeDue, now, head.seq)
+  const head = statements.one<{ seq: number; unannotated: number }>(replySql.head, threadId, channelId)
+  if (head?.unannotated === 0) statements.run(replySql.makeDue, now, head.seq)
 }
 
 export function claimReplies(statements: Statements, { channelIds, now, until, limit, most }: InboundClaim): ClaimedReply[] {

@@ -22,6 +22,7 @@ export interface InboundRow {
   dueAt: number | null
   attempts: number
   lost: number
+  failures: number
   error: string | null
   consumedBy: string | null
   offered: string | null
@@ -30,7 +31,7 @@ export interface InboundRow {
 export const inboundColumns = `
   seq, id, resource_id AS resourceId, channel_id AS channelId, kind, provider_id AS providerId, sender, contact_id AS contactId,
   contact_since AS contactSince, conversation,
-  content, categories, received_at AS receivedAt, due_at AS dueAt, attempts, lost, error, consumed_by AS consumedBy, offered`
+  content, categories, received_at AS receivedAt, due_at AS dueAt, attempts, lost, failures, error, consumed_by AS consumedBy, offered`
 
 /** The number of the message that was stored last. */
 export const lastSeq = 'SELECT coalesce(max(seq), 0) FROM heed_inbounds'

@@ -157,6 +157,8 @@ export const watchSchema = `
 export const watchOrderSchema = `
   -- The categories beyond the closed set that its annotator could choose from. Null where it had none.
   ALTER TABLE heed_inbounds ADD COLUMN offered TEXT;
+  -- Calls of its annotator that failed.
+  ALTER TABLE heed_inbounds ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
   -- The last message that was stored when the watch was registered, and when it ended.
   ALTER TABLE heed_watches ADD COLUMN registered_seq INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE heed_watches ADD COLUMN ended_seq INTEGER;
@@ -166,6 +168,11 @@ export const watchOrderSchema = `
   CREATE INDEX heed_watches_later ON heed_watches (resource_id, registered_seq) WHERE state = 'open';
   CREATE INDEX heed_watches_expiry ON heed_watches (expires_at) WHERE state = 'open';
   CREATE INDEX heed_inbounds_order ON heed_inbounds (resource_id, seq);
+
+  -- Whether it waits for the categories of its message, which policies ask for.
+  ALTER TABLE heed_watch_candidates ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX heed_watch_candidates_open;
+  CREATE INDEX heed_watch_candidates_open ON heed_watch_candidates (watch, waiting, seq) WHERE state IN ('pending', 'claimed');
 
   -- Whether a process is sending the reply, and until when a message with its text may be its echo.
   ALTER TABLE heed_replies ADD COLUMN sending INTEGER NOT NULL DEFAULT 0;

@@ -4,7 +4,7 @@ import type { DueClaim } from '../../contract/notifications.ts'
 import type { ClaimedReply, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement } from '../../contract/replies.ts'
 import type {
   AddedInbound, CandidateClaim, CandidateRecord, CandidateRelease, CandidateSettlement, ClaimedCandidate, ConsideredInbound,
-  InboundAnnotation, InboundClaim, InboundRecord, NewInbound, NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
+  InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
 import { SqlDomain } from '../domain.ts'
 import type { SqlValue, Statements } from '../statements.ts'
@@ -74,7 +74,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
     return this.write((statements) => annotateInbound(statements, annotation))
   }
 
-  deferInbound(failure: { seq: number; error: string; retryAt: number }): Promise<void> {
+  deferInbound(failure: InboundDeferral): Promise<void> {
     return this.write((statements) => deferInbound(statements, failure))
   }
 

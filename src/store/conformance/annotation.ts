@@ -165,7 +165,7 @@ export const annotationCases: WatchCase[] = [
       const third = await take()
       assert.equal(third?.inbound.seq, other)
       await annotate(store, real)
-      assert.equal(await settle(store, third as ClaimedCandidate, { action: 'reject' }), true)
+      assert.equal(await settle(store, third, { action: 'reject' }), true)
       const second = await take(now + 20)
       assert.deepEqual([second?.inbound.seq, second?.attempt], [real, 2])
       assert.equal(await settle(store, second as ClaimedCandidate, { action: 'reject' }), true)

@@ -3,6 +3,7 @@ import type { ClaimedCandidate } from '../contract/watches.ts'
 import { annotationCases } from './annotation.ts'
 import { lookBackCases } from './look-back.ts'
 import { replyCases } from './replies.ts'
+import { takenCases } from './taken.ts'
 import {
   add, annotate, candidates, claim, delivered, hour, inbound, judge, match, now, planned, settle, type WatchHarness,
 } from './watch-fixture.ts'
@@ -454,5 +455,6 @@ export const watchConformance: WatchCase[] = [
   },
   ...lookBackCases,
   ...annotationCases,
+  ...takenCases,
   ...replyCases,
 ]

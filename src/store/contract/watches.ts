@@ -311,7 +311,7 @@ export interface CandidateRecord {
 export interface ConsideredInbound extends Pick<
   InboundRecord, 'id' | 'seq' | 'channelId' | 'kind' | 'contactId' | 'contactSince' | 'categories' | 'receivedAt' | 'failed'
 > {
-  /** It ended another `once` watch of the thread, or an exclusive watch consumed it. */
+  /** A watch that was registered before has it: an exclusive one, or a `once` watch of the thread that it ended before the registration. */
   taken: boolean
   candidate?: CandidateRecord
 }

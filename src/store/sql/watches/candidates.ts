@@ -4,7 +4,7 @@ import type { CandidateClaim, CandidateRelease, CandidateSettlement, CandidateSt
 import type { SqlValue, Statements } from '../statements.ts'
 import { addDelivery, type NewDelivery } from './deliveries.ts'
 import { inboundBySeq } from './inbounds.ts'
-import { unindexWatch } from './matching.ts'
+import { isTaken, unindexWatch } from './matching.ts'
 import { claimInShares } from './shares.ts'
 import { criteriaOf, inboundOf, lastSeq, watchColumns, watchOf, type WatchRow } from './rows.ts'
 
@@ -35,18 +35,21 @@ const candidateSql = {
   settle: 'UPDATE heed_watch_candidates SET state = ?, value = ?, detail = ?, settled_at = ? WHERE watch = ? AND seq = ?',
   settleAll: `
     UPDATE heed_watch_candidates SET state = 'ended', settled_at = ?2 WHERE watch = ?1 AND state IN ('pending', 'claimed')`,
-  // Of the watches that the message fits, an exclusive one that is older decides first.
-  olderExclusive: `
+  // An older watch that may take the message (see `isTaken`) decides first.
+  olderFirst: `
     SELECT 1 AS found FROM heed_watch_candidates c JOIN heed_watches w ON w.ord = c.watch
-    WHERE c.seq = ?1 AND c.watch < ?2 AND c.state IN ('pending', 'claimed') AND w.exclusive = 1 LIMIT 1`,
-  consume: 'UPDATE heed_inbounds SET consumed_by = ? WHERE seq = ?',
-  consumeOthers: `
-    UPDATE heed_watch_candidates SET state = 'consumed', settled_at = ?3 WHERE seq = ?1 AND watch <> ?2 AND state = 'pending'`,
+    WHERE c.seq = ?1 AND c.watch < ?2 AND c.state IN ('pending', 'claimed')
+    AND (w.exclusive = 1 OR w.mode = 'once' AND w.thread_id = ?3 AND ?1 <= ?4) LIMIT 1`,
+  consume: `
+    UPDATE heed_inbounds SET consumed_by = ?1 WHERE seq = ?2
+    AND (consumed_by IS NULL OR consumed_by IN (SELECT id FROM heed_watches WHERE id = consumed_by AND ord > ?3))`,
+  consumeLater: `
+    UPDATE heed_watch_candidates SET state = 'consumed', settled_at = ?3 WHERE seq = ?1 AND watch > ?2 AND state = 'pending'`,
   wakeOthers: `
     UPDATE heed_watches SET due_at = min(due_at, ?3) WHERE due_at IS NOT NULL AND ord IN (
       SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND watch <> ?2 AND state IN ('pending', 'consumed'))
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
-  // Later watches need no longer wait for an exclusive one that ends.
+  // Later watches need no longer wait for one that ends.
   wakeLater: `
     UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
       SELECT later.watch FROM heed_watch_candidates own JOIN heed_watch_candidates later ON later.seq = own.seq
@@ -122,13 +125,14 @@ function claimNext(statements: Statements, watch: WatchRow, now: number, until: 
       continue
     }
     statements.run(candidateSql.setDue, until, watch.ord)
-    if (statements.one(candidateSql.olderExclusive, next.seq, watch.ord)) return []
+    if (statements.one(candidateSql.olderFirst, next.seq, watch.ord, watch.threadId, watch.registeredSeq)) return []
     const inbound = inboundBySeq(statements, next.seq)
-    if (inbound) {
+    const taken = inbound && isTaken(statements, watch, inbound)
+    if (inbound && !taken) {
       statements.run(candidateSql.take, failures, watch.ord, next.seq)
       return [{ watch: watchOf(watch), inbound: inboundOf(inbound), attempt: next.attempts + 1 }]
     }
-    settleState(statements, watch, next.seq, 'ended', { now })
+    settleState(statements, watch, next.seq, taken ? 'consumed' : 'ended', { now })
   }
 }
 
@@ -156,8 +160,8 @@ export function settleCandidate(
   const watch = findClaimed(statements, { watchId, seq, attempt })?.watch
   if (!watch) return false
   const isMatch = verdict.action === 'match' || verdict.action === 'complete'
-  const consumedBy = inboundBySeq(statements, seq)?.consumedBy ?? null
-  if (isMatch && consumedBy !== null) {
+  const inbound = inboundBySeq(statements, seq)
+  if (isMatch && inbound && isTaken(statements, watch, inbound)) {
     settleState(statements, watch, seq, 'consumed', { now })
     return wakeWatch(statements, watch, now)
   }
@@ -169,8 +173,8 @@ export function settleCandidate(
   const { evaluations, hits, end, hit } = judged({ ...watch, mayEnd: watch.mayEnd === 1 }, verdict)
   statements.run(candidateSql.count, evaluations, hits, watch.ord)
   if (isMatch && watch.exclusive === 1) {
-    statements.run(candidateSql.consume, watch.id, seq)
-    statements.run(candidateSql.consumeOthers, seq, watch.ord, now)
+    statements.run(candidateSql.consume, watch.id, seq, watch.ord)
+    statements.run(candidateSql.consumeLater, seq, watch.ord, now)
   }
   statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
   const value = isMatch ? { value: verdict.value } : {}
@@ -210,7 +214,7 @@ function hasCategories(statements: Statements, seq: number): boolean {
 export function endWatch(
   statements: Statements, watch: WatchRow, { reason, now, ...more }: { reason: WatchEnd } & Omit<NewDelivery, 'id' | 'reason'>,
 ): void {
-  if (watch.exclusive === 1) statements.run(candidateSql.wakeLater, watch.ord, now)
+  statements.run(candidateSql.wakeLater, watch.ord, now)
   statements.run(candidateSql.settleAll, watch.ord, now)
   statements.run(candidateSql.end, reason, now, watch.ord)
   unindexWatch(statements, watch)

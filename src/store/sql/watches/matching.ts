@@ -32,13 +32,18 @@ const matchingSql = {
   fitting: `
     SELECT ${watchColumns} FROM heed_watches WHERE ord IN (SELECT watch FROM heed_watch_keys WHERE resource_id = ?1 AND key = ?2)
     AND state = 'open' ORDER BY ord`,
-  ofSender: 'SELECT count(*) AS count FROM (SELECT 1 FROM heed_watch_candidates WHERE watch = ? AND sender_key = ? LIMIT ?)',
+  // What was not evaluated uses no share.
+  ofSender: `
+    SELECT count(*) AS count FROM (
+      SELECT 1 FROM heed_watch_candidates
+      WHERE watch = ? AND sender_key = ? AND state IN ('pending', 'claimed', 'matched', 'rejected') LIMIT ?)`,
   pending: `
     SELECT count(*) AS count FROM (
       SELECT 1 FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed') LIMIT ?)`,
   consumedHere: `
     SELECT 1 AS found FROM heed_watch_candidates c JOIN heed_watches w ON w.ord = c.watch
-    WHERE c.seq = ? AND c.state = 'matched' AND w.thread_id = ? AND w.mode = 'once' LIMIT 1`,
+    WHERE c.seq = ? AND c.state = 'matched' AND w.thread_id = ? AND c.watch < ? AND w.mode = 'once' LIMIT 1`,
+  isLater: 'SELECT 1 AS found FROM heed_watches WHERE id = ? AND ord > ?',
   add: `
     INSERT OR IGNORE INTO heed_watch_candidates (watch, seq, state, sender_key, categories) VALUES (?, ?, 'pending', ?, ?)`,
   // A watch with a claimed candidate is due when that is settled.
@@ -190,8 +195,17 @@ function shareOf(watch: WatchRow): number {
   return criteriaOf(watch).contacts.length > 0 ? watch.maxEvaluations : senderShare(watch.maxEvaluations)
 }
 
+/**
+ * Whether a watch that was registered before this one has the message: an exclusive one; or a `once` watch of the thread, where the message
+ * was stored before the registration, so that an old answer is not taken for a new one. Depends on nothing but what has matched.
+ */
+export function isTaken(statements: Statements, { ord, threadId, registeredSeq }: WatchRow, { seq, consumedBy }: InboundRow): boolean {
+  if (consumedBy !== null && !statements.one(matchingSql.isLater, consumedBy, ord)) return true
+  return seq <= registeredSeq && statements.one(matchingSql.consumedHere, seq, threadId, ord) !== undefined
+}
+
 function addCandidate(statements: Statements, watch: WatchRow, inbound: InboundRow, now: number): void {
-  if (inbound.consumedBy !== null || statements.one(matchingSql.consumedHere, inbound.seq, watch.threadId)) return
+  if (isTaken(statements, watch, inbound)) return
   if (statements.one(matchingSql.candidate, watch.ord, inbound.seq)) return
   const sender = senderKey(inbound)
   const isOver = (sql: string, limit: number, ...values: Array<string | number>) =>

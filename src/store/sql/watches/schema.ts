@@ -173,6 +173,9 @@ export const watchOrderSchema = `
   ALTER TABLE heed_watch_candidates ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0;
   DROP INDEX heed_watch_candidates_open;
   CREATE INDEX heed_watch_candidates_open ON heed_watch_candidates (watch, waiting, seq) WHERE state IN ('pending', 'claimed');
+  DROP INDEX heed_watch_candidates_sender;
+  CREATE INDEX heed_watch_candidates_sender ON heed_watch_candidates (watch, sender_key)
+    WHERE state IN ('pending', 'claimed', 'matched', 'rejected');
 
   -- Whether a process is sending the reply, and until when a message with its text may be its echo.
   ALTER TABLE heed_replies ADD COLUMN sending INTEGER NOT NULL DEFAULT 0;

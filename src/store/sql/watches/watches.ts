@@ -35,9 +35,10 @@ const watchSql = {
   // From the look-back, or from the registration by their numbers, to the end.
   considered: `
     SELECT ${consideredColumns},
-      i.consumed_by IS NOT NULL AND i.consumed_by <> ?2 OR EXISTS (
+      i.consumed_by IS NOT NULL AND i.consumed_by <> ?2 AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.id = i.consumed_by AND w.ord > ?1)
+      OR i.seq <= ?7 AND EXISTS (
         SELECT 1 FROM heed_watch_candidates o JOIN heed_watches w ON w.ord = o.watch
-        WHERE o.seq = i.seq AND o.watch <> ?1 AND o.state = 'matched' AND w.thread_id = ?3 AND w.mode = 'once') AS taken
+        WHERE o.seq = i.seq AND o.watch < ?1 AND o.state = 'matched' AND w.thread_id = ?3 AND w.mode = 'once') AS taken
     FROM heed_inbounds i LEFT JOIN heed_watch_candidates c ON c.watch = ?1 AND c.seq = i.seq
     WHERE i.resource_id = ?4 AND i.seq > ?5 AND i.seq <= ?6 AND (i.seq > ?7 OR i.received_at >= ?8) ORDER BY i.seq LIMIT ?9`,
   firstEarlier: `

@@ -38,6 +38,9 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     const [page, other] = [await tab(), await tab()]
     const open = await subscriptions(page)
     await page.reload()
+    // The answer to the hook's first question, whether a run is active, would clear the error of a send.
+    await expect.poll(open).toBe(1)
+    if (kind === 'use-chat') await expect.poll(() => page.textContent('#status')).toBe('ready')
     const refusal = { status: 400, headers: { 'access-control-allow-origin': '*' }, contentType: 'application/json', body: '{"error":"No.","code":"invalid_argument"}' }
     await page.route('**/send-message*', (route) => route.fulfill(refusal))
     await write(page, 'Refused.', '#send')

@@ -104,7 +104,10 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
       ...(config.bus ? { bus: config.bus } : {}),
-      ...(policies && { receivePolicy: receivePolicyOf(policies, this.logger), toolPolicy: toolPolicyOf(policies, this.logger) }),
+      ...(policies && {
+        receivePolicy: receivePolicyOf(policies, this.logger), toolPolicy: toolPolicyOf(policies, this.logger),
+        policyCategories: policies.namedCategories,
+      }),
     })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()

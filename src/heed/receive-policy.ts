@@ -8,7 +8,7 @@ import type { ToolPolicy } from '../run/loop/run-contract.ts'
 import type { ReceivePolicy } from '../watch/watches.ts'
 
 /** What a Heed asks of its policies. */
-export type Policies = Pick<CedarPolicies, 'authorize'> & Partial<Pick<CedarPolicies, 'readsCategories'>>
+export type Policies = Pick<CedarPolicies, 'authorize'> & Partial<Pick<CedarPolicies, 'readsCategories' | 'namedCategories'>>
 
 /** The tenant of what concerns no resource, or all of them. */
 export const everyResource = '*'
@@ -29,6 +29,9 @@ export function withDeadline(policies: Policies, clock: Clock): Policies {
     authorize: async (request) => inTime(policies.authorize(request)),
     ...(typeof policies.readsCategories === 'function'
       ? { readsCategories: async (tenant: string) => inTime(policies.readsCategories?.(tenant) ?? true) }
+      : {}),
+    ...(typeof policies.namedCategories === 'function'
+      ? { namedCategories: async (tenant: string) => inTime(policies.namedCategories?.(tenant) ?? []) }
       : {}),
   }
 }

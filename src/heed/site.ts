@@ -11,7 +11,7 @@ import { defaultStorageKey, defaultStorage } from '../store/default.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { TracingOptions } from '../tracing/options.ts'
-import { Watches, type ReceivePolicy } from '../watch/watches.ts'
+import { Watches, type ReceivePolicy, type WatchesOptions } from '../watch/watches.ts'
 import { EphemeralRuns } from './ephemeral-runs.ts'
 import { Pruner } from './pruner.ts'
 
@@ -22,6 +22,8 @@ export interface SiteOptions {
   bus?: Bus
   inbox?: InboxSettings
   receivePolicy?: ReceivePolicy | undefined
+  /** The categories that the policies of a resource name. */
+  policyCategories?: WatchesOptions['policyCategories']
   toolPolicy?: ToolPolicy | undefined
   /** Whether the Heed has channels: their messages are in its own storage. */
   hasChannels?: (() => boolean) | undefined
@@ -68,6 +70,7 @@ export class Site implements RunEnvironment {
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
     this.watches = new Watches(this.threads, {
       store: async () => watchStoreOf(await this.storage()), settings, ephemeral, policy: options.receivePolicy,
+      policyCategories: options.policyCategories,
       hasChannelsElsewhere: options.hasChannels,
     })
     this.pruner = new Pruner(this.threads, () => this.storage())

@@ -75,6 +75,7 @@ interface Tenant {
   /** The name of the preparsed set. */
   preparsed: string
   readsCategories: boolean
+  categories: readonly string[]
 }
 
 /** Cedar, ready, with the policies of all tenants. */
@@ -181,6 +182,12 @@ export class CedarPolicies {
     return this.#tenants.get(tenant)?.readsCategories ?? true
   }
 
+  /** The categories that the newest policies of the tenant name: an annotator has to know them. Rejects if they cannot be loaded. */
+  async namedCategories(tenant: string): Promise<string[]> {
+    await this.load(tenant)
+    return [...(this.#tenants.get(tenant)?.categories ?? [])]
+  }
+
   /** Replaces the policies of a tenant. A policy that is invalid is rejected by name, with its place, and nothing is saved. */
   async savePolicies(tenant: string, policies: PolicySet, options: SavePoliciesOptions = {}): Promise<TenantPolicies> {
     checkName('tenant', tenant)
@@ -248,7 +255,7 @@ export class CedarPolicies {
       const preparsed = isCommon ? this.#nameOf(0) : this.#preparse(ready.engine, all, known?.preparsed)
       if (isCommon && known) this.#release(known)
       const revision = isCommon ? ready.commonRevision : revisionOf(all)
-      this.#tenants.set(name, { version, revision, preparsed, readsCategories: readsCategories(all) })
+      this.#tenants.set(name, { version, revision, preparsed, readsCategories: readsCategories(all), categories: namedCategories(all) })
     } catch (error) {
       this.#tenants.delete(name)
       throw error
@@ -307,6 +314,13 @@ export class CedarPolicies {
 /** Whether a policy may read the categories of a message: whether it reads anything of the context but the taint. */
 function readsCategories(policies: PolicySet): boolean {
   return Object.values(policies).some((text) => /\bcontext\b/.test(text.replace(/\bcontext\s*(?:\.|\bhas\b)\s*tainted_by\b/g, '')))
+}
+
+/** The texts of policies that read categories which have the form of one, without the ids of entities. */
+function namedCategories(policies: PolicySet): string[] {
+  const reading = Object.entries(policies).filter(([id, text]) => readsCategories({ [id]: text })).map(([, text]) => text)
+  const named = reading.flatMap((text) => Array.from(text.matchAll(/(?<!::\s*)"([a-z][a-z0-9_]{0,31})"/g), ([, name = '']) => name))
+  return [...new Set(named)]
 }
 
 function isStore(store: unknown): boolean {

@@ -18,20 +18,33 @@ export interface DeliveriesOptions {
   wakeAt(at: number): void
 }
 
+/** Threads that this process sends to at the same time, before it claims more. */
+const maxInFlight = 256
+
 /** Sends to threads what their watches led to. */
 export class Deliveries {
   readonly #runtime: ThreadRuntime
   readonly #options: DeliveriesOptions
+  readonly #inFlight = new Set<Promise<void>>()
 
   constructor(runtime: ThreadRuntime, options: DeliveriesOptions) {
     this.#runtime = runtime
     this.#options = options
   }
 
-  /** Those of one agent to one thread in their order. */
-  async deliver(store: WatchStore, deliveries: readonly WatchDelivery[]): Promise<void> {
+  /** Begins to send them, those of one agent to one thread in their order. Returns the work of each thread. */
+  start(store: WatchStore, deliveries: readonly WatchDelivery[]): Array<Promise<void>> {
     const lines = Map.groupBy(deliveries, ({ watch }) => JSON.stringify([watch.threadId, watch.agentId])).values()
-    await Promise.all(Array.from(lines, (line) => this.#deliverInOrder(store, line)))
+    return Array.from(lines, (line) => {
+      const work = this.#deliverInOrder(store, line).finally(() => this.#inFlight.delete(work))
+      this.#inFlight.add(work)
+      return work
+    })
+  }
+
+  /** Resolves when fewer threads are sent to than may be at a time: policies that do not answer hold only their own. */
+  async whenFree(): Promise<void> {
+    while (this.#inFlight.size >= maxInFlight) await Promise.race(Array.from(this.#inFlight, (work) => work.catch(() => {})))
   }
 
   async #deliverInOrder(store: WatchStore, deliveries: readonly WatchDelivery[]): Promise<void> {

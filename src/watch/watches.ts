@@ -71,6 +71,8 @@ export interface WatchesOptions {
   settings: DispatchSettings
   ephemeral: boolean
   policy?: ReceivePolicy | undefined
+  /** The categories that policies of a resource name: annotators are offered them. */
+  policyCategories?: ((resourceId: string) => Promise<readonly string[]>) | undefined
   /** Whether channels of this process store their messages in another storage. */
   hasChannelsElsewhere?: (() => boolean) | undefined
 }
@@ -288,7 +290,7 @@ export class Watches implements BackgroundService {
 
   // Dispatch
 
-  /** Deliveries are awaited; what asks a model is not, so that one slow answer delays no other watch. */
+  /** Work that asks a model or policies is not awaited, so that one slow answer delays no other watch. */
   async #dispatch(limit: number): Promise<Dispatched> {
     const runtime = this.#runtime
     await runtime.open()
@@ -306,8 +308,9 @@ export class Watches implements BackgroundService {
       now, until, limit: Math.min(limit, this.#judging.free), agentIds: judging, most: this.#judging.most(agentIds),
     })
     for (const candidate of candidates) this.#track(this.#judging.run(candidate.watch.agentId, () => this.#judge(store, candidate)))
+    await this.#deliveries.whenFree()
     const deliveries = await store.claimDeliveries({ now, until, limit, agentIds })
-    await this.#deliveries.deliver(store, deliveries)
+    for (const work of this.#deliveries.start(store, deliveries)) this.#track(work)
     const replies = await this.replies.dispatch(store, { now, until, limit })
     const taken = expired + inbounds.length + candidates.length + deliveries.length + replies
     const isBusy = this.#annotating.free <= 0 && this.#judging.free <= 0
@@ -338,7 +341,7 @@ export class Watches implements BackgroundService {
     const { seq, resourceId, channelId, attempts, lost } = inbound
     try {
       const model = lost < maxModelLosses ? await this.#channels.get(channelId)?.annotator?.() : undefined
-      const offers = model === undefined ? [] : offeredCategories(await store.expectedCategories(resourceId))
+      const offers = model === undefined ? [] : offeredCategories(await this.#categoriesFor(store, resourceId))
       const chosen = await Promise.all(offers.map(async (offered) => {
         const calls = model && (await this.#ask(model, annotationQuestion(inbound, offered, nonce()), `channel '${channelId}'`))
         return chosenCategories(calls ?? [], offered)
@@ -354,6 +357,11 @@ export class Watches implements BackgroundService {
       const retryAt = this.#retryAt(isClosing ? 0 : attempts)
       await store.deferInbound({ seq, error: failure, retryAt, now: this.#runtime.clock.now(), ...rules })
     }
+  }
+
+  /** What open watches expect, and what policies decide by. */
+  async #categoriesFor(store: WatchStore, resourceId: string): Promise<string[]> {
+    return [...(await store.expectedCategories(resourceId)), ...((await this.#options.policyCategories?.(resourceId)) ?? [])]
   }
 
   async #judge(store: WatchStore, { watch, inbound, attempt }: ClaimedCandidate): Promise<void> {

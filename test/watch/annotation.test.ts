@@ -96,6 +96,18 @@ describe('policies about categories', () => {
     await soon(() => reasons(model)).toEqual(['matched'])
   })
 
+  it('[V4.15] [V2.12] decide by categories of their own, which the annotator is offered', async () => {
+    const payroll = 'forbid(principal, action == Policy::Action::"receive_signal", resource) when { context.categories.contains("payroll") };'
+    const policies = new CedarPolicies({ policies: { payroll }, logger: silentLogger })
+    const annotator: Script = () => call('annotate_message', { categories: ['payroll'] })
+    const { agent, adapter, judging } = watching({ script: () => 'Noted.', judge: () => found, annotator, policies })
+    const { id } = await agent.awaitSignal(sms, target)
+    await adapter.deliver(message('1', 'The salary of Bob'))
+    await soon(async () => (await agent.getWatch({ id }))?.candidates.map(({ state, detail }) => [state, detail])).toEqual([['denied', 'payroll']])
+    expect(judging.callCount).toBe(0)
+    expect(await policies.namedCategories('ada')).toEqual(['payroll'])
+  })
+
   it('[V4.15] a request without categories is denied if a policy reads them in any form, and decided if none does', async () => {
     const request = {
       tenant: 'ada', action: 'receive_signal', principal: { type: 'agent', id: 'a', resourceId: 'ada' },
@@ -195,6 +207,27 @@ describe('the slots of a process', () => {
     await clock.advance(11_000)
     await soon(() => reasons(model)).toEqual(['denied', 'hit'])
     expect((await agent.getWatch({ id }))?.hits).toBe(2)
+  })
+
+  it('[V1.35] policies that do not answer before a delivery delay none of another thread', async () => {
+    const clock = virtualClock()
+    const asked: string[] = []
+    const policies = {
+      readsCategories: async () => false,
+      // The first question, before the message is judged, is answered; the one before its delivery is not.
+      authorize: async ({ resource }: { resource: { verified?: boolean } }) => {
+        const isHanging = resource.verified === false && asked.push('unverified') === 2
+        return isHanging ? new Promise<never>(() => {}) : { allowed: true, policyIds: [], revision: '' }
+      },
+    } as unknown as NonNullable<HeedConfig['policies']>
+    const { agent, adapter } = watching({ clock, script: () => 'Noted.', judge: () => call('report_signal', { result: '482913' }), policies })
+    await agent.awaitSignal({ ...sms, mode: 'continuous' }, target)
+    await adapter.deliver(unverified('1'))
+    await soon(() => asked.length).toBe(2)
+    const { id } = await agent.awaitSignal({ ...sms, mode: 'continuous', expected_contacts: ['bank'] }, { ...target, threadId: 'other' })
+    await adapter.deliver(message('2', 'Your code is 482913.'))
+    await soon(async () => (await agent.getWatch({ id }))?.hits).toBe(1)
+    await clock.advance(10_000)
   })
 
   it('[V1.35] a judge’s model that is never resolved is a failed attempt', async () => {

@@ -150,7 +150,7 @@ export const annotationCases: WatchCase[] = [
     },
   },
   {
-    name: '[V1.5] [V1.34] candidates behind one that waits for categories are judged; without any it is claimed ten minutes after the expiry',
+    name: '[V1.5] [V1.34] candidates behind one that waits for categories are judged; it is claimed ten minutes after the expiry',
     async run({ store: open }) {
       const store = await open()
       await store.registerWatch(planned('w', { mode: 'continuous' }))

@@ -29,9 +29,11 @@ const candidateSql = {
     SELECT seq, state, attempts, failures, waiting FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed')
     ORDER BY waiting, seq LIMIT 1`,
   state: 'SELECT seq, state, attempts, failures, waiting FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
-  take: `UPDATE heed_watch_candidates SET state = 'claimed', attempts = attempts + 1, failures = ?, waiting = 0 WHERE watch = ? AND seq = ?`,
+  take: `
+    UPDATE heed_watch_candidates SET state = 'claimed', attempts = attempts + 1, failures = ?, waiting = 0 WHERE watch = ? AND seq = ?`,
   release: `
-    UPDATE heed_watch_candidates SET state = 'pending', waiting = ?, failures = ?, detail = coalesce(?, detail) WHERE watch = ? AND seq = ?`,
+    UPDATE heed_watch_candidates SET state = 'pending', waiting = ?, failures = ?, detail = coalesce(?, detail)
+    WHERE watch = ? AND seq = ?`,
   settle: 'UPDATE heed_watch_candidates SET state = ?, value = ?, detail = ?, settled_at = ? WHERE watch = ? AND seq = ?',
   settleAll: `
     UPDATE heed_watch_candidates SET state = 'ended', settled_at = ?2 WHERE watch = ?1 AND state IN ('pending', 'claimed')`,

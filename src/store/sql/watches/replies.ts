@@ -71,7 +71,8 @@ const replySql = {
   nextDue: 'SELECT min(due_at) AS at FROM heed_replies WHERE channel_id = ? AND due_at IS NOT NULL',
   // A message is annotated when it has categories, or no due time for them.
   head: `
-    SELECT r.seq AS seq, i.categories IS NULL AND i.due_at IS NOT NULL AS unannotated FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    SELECT r.seq AS seq, i.categories IS NULL AND i.due_at IS NOT NULL AS unannotated
+    FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
     WHERE r.thread_id = ? AND r.state = 'received' AND r.channel_id = ? ORDER BY r.seq LIMIT 1`,
   makeDue: 'UPDATE heed_replies SET due_at = ? WHERE seq = ? AND due_at IS NULL',
   ask: `UPDATE heed_replies SET state = 'asked', attempts = 0, error = NULL, due_at = ? WHERE seq = ?`,

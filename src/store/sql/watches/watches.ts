@@ -4,7 +4,8 @@ import type { DueClaim } from '../../contract/notifications.ts'
 import type { ClaimedReply, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement } from '../../contract/replies.ts'
 import type {
   AddedInbound, CandidateClaim, CandidateRecord, CandidateRelease, CandidateSettlement, ClaimedCandidate, ConsideredInbound,
-  InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
+  InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch,
+  WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
 import { SqlDomain } from '../domain.ts'
 import type { SqlValue, Statements } from '../statements.ts'
@@ -35,7 +36,8 @@ const watchSql = {
   // From the look-back, or from the registration by their numbers, to the end.
   considered: `
     SELECT ${consideredColumns},
-      i.consumed_by IS NOT NULL AND i.consumed_by <> ?2 AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.id = i.consumed_by AND w.ord > ?1)
+      i.consumed_by IS NOT NULL AND i.consumed_by <> ?2
+      AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.id = i.consumed_by AND w.ord > ?1)
       OR i.seq <= ?7 AND EXISTS (
         SELECT 1 FROM heed_watch_candidates o JOIN heed_watches w ON w.ord = o.watch
         WHERE o.seq = i.seq AND o.watch < ?1 AND o.state = 'matched' AND w.thread_id = ?3 AND w.mode = 'once') AS taken

@@ -187,6 +187,8 @@ export class RequestHandler {
   readonly #guard: PolicyGuard | undefined
   readonly #table = new RouteTable<Target>()
   readonly #context: ServerContext
+  /** Of requests that a route makes itself. */
+  readonly #ownContext: ServerContext
   readonly #errorTexts: ErrorTexts
   readonly #tickets: StreamTickets
 
@@ -215,6 +217,7 @@ export class RequestHandler {
       events: this.#events, gracePeriod: this.#gracePeriod, runCallers: new RunCallers(), requestContext, scheduleMs, prefix,
       respondAs: (principal, request) => this.#respondAs(principal, new FetchHttpRequest(request)),
     }
+    this.#ownContext = { ...this.#context, events: this.#events.uncounted }
     const routes = allRoutes({ metrics: this.#metrics, openApi: () => openApi(routes, prefix) })
     for (const route of routes)
       this.#table.add(route.method, prefix + route.path, { route, reader: new RequestReader(route, maxBodyBytes) })
@@ -273,8 +276,8 @@ export class RequestHandler {
       // Each route without a principal has a limit of its own: requests to one delay no webhook.
       if (!route.unlimited && !known)
         this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
-      if (route.response === 'events') release = this.#events.reserve(principal)
-      const call = new RequestCall(this.#context, request, principal, params, await reader.read(request))
+      if (route.response === 'events' && !known) release = this.#events.reserve(principal)
+      const call = new RequestCall(known ? this.#ownContext : this.#context, request, principal, params, await reader.read(request))
       this.#checkRights(route, call, known === undefined)
       if (!call.hasStorage) await call.resolveStorage()
       if (approvesAsSender(route, call)) call.approvable = await checkSenderApproval(route, call)

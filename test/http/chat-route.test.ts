@@ -91,4 +91,26 @@ describe("the AI SDK's own transport", () => {
     await expect(transport.sendMessages({ ...send, trigger: 'regenerate-message', messages: [user('m1', 'Hi')] })).rejects.toThrow(/regenerated/)
     await expect(transport.sendMessages({ ...send, messages: [] })).rejects.toThrow(/messages/)
   })
+
+  it('[H7.4] is one stream of its principal while it is open, and none when it has ended or its caller has left', async () => {
+    const key = 'the-key-of-one-user'
+    const headers = { authorization: `Bearer ${key}` }
+    const auth = apiKeys({ [key]: { id: 'one', resources: ['user-1'] }, 'the-key-of-operator': { id: 'root', resources: '*' } })
+    const go = Promise.withResolvers<void>()
+    const model = scriptedModel(['Hi.', 'Hi.', 'Hi.', { text: ['By car ', 'over the pass.'], gate: { parts: 2, until: go.promise } }])
+    const { server, ask } = await served({ guide: new Agent({ id: 'guide', model }) }, { auth, limits: { streamsPerPrincipal: 1 } })
+    const transport = new DefaultChatTransport<UIMessage>({ api: `${server.url}/api/agents/guide/chat`, headers })
+    const open = async () => Number(/^heed_event_streams (\d+)$/m.exec(await (await ask('/metrics', { headers: { authorization: 'Bearer the-key-of-operator' } })).text())?.[1])
+    const chat = (id: string, options = {}) => transport.sendMessages({ ...send, chatId: id, messages: [user(`m-${id}`, 'Hi')], ...options })
+    for (const id of ['a', 'b', 'c']) {
+      expect(said(await last(await chat(id) as ReadableStream<never>))).toEqual(['Hi.'])
+      await expect.poll(open).toBe(0)
+    }
+    const long = await chat('d')
+    const refused = await ask('/agents/guide/chat', { json: { id: 'e', messages: [user('m-e', 'Hi')] }, headers })
+    expect([refused.status, refused.headers.get('retry-after'), model.calls.length]).toEqual([429, '5', 4])
+    await long.cancel()
+    await expect.poll(open).toBe(0)
+    go.resolve()
+  })
 })

@@ -192,7 +192,7 @@ export type ContextOf = (asked: {
 /** What all requests of a server share. */
 export interface ServerContext {
   readonly heed: Heed
-  readonly events: EventStreams
+  readonly events: Pick<EventStreams, 'of'>
   readonly errorTexts: ErrorTexts
   readonly tickets: StreamTickets
   readonly gracePeriod: GracePeriod
@@ -284,7 +284,7 @@ export class RequestCall implements Call {
       fetch: (input, init) => {
         const url = new URL(String(input))
         if (requestContext) url.searchParams.set('requestContext', Buffer.from(JSON.stringify(requestContext)).toString('base64'))
-        return this.#server.respondAs(this.principal, new Request(url, init))
+        return this.#server.respondAs(this.principal, new Request(url, init)).then((response) => endedBy(init?.signal, response))
       },
     }
   }
@@ -315,6 +315,12 @@ export class RequestCall implements Call {
     if (!agent) throw new HeedError('unknown_agent', `There is no agent '${name}'.`, { details: { agentId: name } })
     return agent
   }
+}
+
+/** The response as `fetch` gives it: its body is cancelled when the signal of the request is aborted. */
+function endedBy(signal: AbortSignal | null | undefined, response: Response): Response {
+  if (!signal || !response.body) return response
+  return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response)
 }
 
 /** The context in a query, which requests without a body have: JSON, in base64 as existing clients write it. */

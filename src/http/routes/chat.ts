@@ -65,15 +65,18 @@ async function transportFor(
 
 /** The run goes on when the caller disconnects: a chat that is loaded again continues with its stream. */
 function respond({ events }: Call<unknown, unknown>, stream: ReadableStream<UIChunk>): Response {
-  const response = events.respond(withoutFailure(stream), { ids: false })
+  const reader = stream.getReader()
+  // Ends the subscription of the chat at once, although its next chunk may be long in coming.
+  const release = () => void reader.cancel().catch(() => {})
+  const response = events.respond(withoutFailure(reader), { ids: false }, release)
   response.headers.set('x-vercel-ai-ui-message-stream', 'v1')
   return response
 }
 
 /** A failure of the stream is a chunk of it. */
-async function* withoutFailure(stream: ReadableStream<UIChunk>): AsyncGenerator<UIChunk, void> {
+async function* withoutFailure(reader: ReadableStreamDefaultReader<UIChunk>): AsyncGenerator<UIChunk, void> {
   try {
-    yield* stream
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
   } catch (error) {
     yield { type: 'error', errorText: describe(error) }
   }

@@ -40,6 +40,8 @@ export interface PrincipalStreams {
 export class EventStreams {
   readonly #options: EventStreamOptions
   readonly #open = new Set<EventStream>()
+  /** Streams that a route opens itself, as part of one that is counted. */
+  readonly #uncounted = new Set<EventStream>()
   /** Streams of requests that are not answered yet. */
   #reserved = 0
   /** The number of open and reserved streams, by the id of their principal. */
@@ -52,13 +54,13 @@ export class EventStreams {
   }
 
   get size(): number {
-    return this.#open.size
+    return this.#open.size + this.#uncounted.size
   }
 
   /** Ends every stream with `[DONE]`: clients reconnect with their cursor. */
   close(): void {
     this.#closed = true
-    for (const stream of this.#open) stream.end()
+    for (const stream of [...this.#open, ...this.#uncounted]) stream.end()
     this.#frames.clear()
   }
 
@@ -87,12 +89,19 @@ export class EventStreams {
     return {
       respond: (chunks, frame, release, side) => {
         this.#count(principal.id, 1)
-        return this.#respond(chunks, { ...frame, show }, () => {
+        return this.#respond(this.#open, chunks, { ...frame, show }, () => {
           this.#count(principal.id, -1)
           release?.()
         }, side)
       },
     }
+  }
+
+  /** Streams of a route to itself: the one that its caller reads is counted, and these end with it. */
+  readonly uncounted: Pick<EventStreams, 'of'> = {
+    of: (_principal, show) => ({
+      respond: (chunks, frame, release = () => {}, side) => this.#respond(this.#uncounted, chunks, { ...frame, show }, release, side),
+    }),
   }
 
   #count(id: string, change: 1 | -1): void {
@@ -101,12 +110,14 @@ export class EventStreams {
     else this.#counts.set(id, count)
   }
 
-  #respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release: () => void, side?: SideChannel): Response {
+  #respond(
+    open: Set<EventStream>, chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release: () => void, side?: SideChannel,
+  ): Response {
     const stream = new EventStream(chunks[Symbol.asyncIterator](), frame, this.#frames, this.#options, () => {
-      this.#open.delete(stream)
+      open.delete(stream)
       release()
     })
-    this.#open.add(stream)
+    open.add(stream)
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {

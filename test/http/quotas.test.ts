@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { apiKeys, createHandler, type ServerLimits } from '../../src/http/server.ts'
-import { Agent, createTool, Heed, InMemoryStore, silentLogger, type Storage } from '../../src/index.ts'
+import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger, type Storage } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { idle, soon } from '../thread/said.ts'
@@ -12,8 +12,8 @@ import { served } from './serving.ts'
 const keys = { ada: 'key-of-ada-0000000000', bob: 'key-of-bob-0000000000', root: 'key-of-an-operator-00' }
 const auth = apiKeys({ [keys.ada]: { id: 'ada', resources: ['ada'] }, [keys.bob]: { id: 'bob', resources: ['bob'] }, [keys.root]: { id: 'root', resources: '*' } })
 
-async function world(limits: ServerLimits, storage?: Storage) {
-  const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist' } } })
+async function world(limits: ServerLimits, storage?: Storage, options: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
+  const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist' } }, ...options })
   const { ask, server } = await served({ guide: agent }, { auth, limits, ...(storage && { storage }) })
   const as = async (who: keyof typeof keys, path: string, json?: object, method = json ? 'POST' : 'GET') => {
     const response = await ask(path, { method, headers: { authorization: `Bearer ${keys[who]}`, ...(json && { 'content-type': 'application/json' }) }, ...(json && { body: JSON.stringify(json) }) })
@@ -68,6 +68,27 @@ describe('what a principal may store', () => {
     expect(await as('bob', ...send('of-bob', long))).toMatchObject({ http: 200 })
     await as('ada', '/memory/threads/one', undefined, 'DELETE')
     expect(await as('ada', ...send('two', long))).toMatchObject({ http: 200 })
+  })
+
+  it('[H7.7] so many bytes of working memory, with its versions, and of watches; nothing is stored above', async () => {
+    const memory = new Memory({ workingMemory: { enabled: true, scope: 'resource' } })
+    const storage = new InMemoryStore()
+    const { as } = await world({ bytesPerResource: 14_500 }, storage, { memory, watches: true })
+    const workingMemory = (text: string) => text.repeat(7_000)
+    const path = '/memory/threads/one/working-memory'
+    const last = async () => ((await as('ada', path)) as { workingMemory?: unknown }).workingMemory
+    expect(await as('ada', '/memory/threads', { threadId: 'one' })).toMatchObject({ http: 200 })
+    for (const text of ['a', 'b']) expect(await as('ada', path, { workingMemory: workingMemory(text) })).toMatchObject({ http: 200 })
+    const stored = [await last(), await storage.getUsage('ada')]
+    const watch = { description: 'x'.repeat(900), expected_channels: ['sms'] }
+    const doors: Array<readonly [string, object, string?]> = [
+      [path, { workingMemory: workingMemory('c') }], [`${path}/undo`, {}], ['/memory/threads/one', { metadata: { workingMemory: workingMemory('d') } }, 'PATCH'],
+      ['/memory/threads', { threadId: 'two', metadata: { workingMemory: workingMemory('e') } }], ['/agents/guide/watches', { threadId: 'one', watch }],
+    ]
+    for (const door of doors) expect([door[0], await as('ada', ...door)]).toMatchObject([door[0], exceeded('bytes')])
+    expect([await last(), await storage.getUsage('ada')]).toEqual(stored)
+    expect(await as('ada', path, { workingMemory: 'short' })).toMatchObject({ http: 200 })
+    expect(await as('bob', '/agents/guide/watches', { threadId: 'of-bob', watch })).toMatchObject({ http: 200 })
   })
 
   it('[H7.7] requests that arrive together store no more than one after the other, and the numbers are true after a restart', async () => {

@@ -9,6 +9,7 @@ import type {
   WorkingMemoryOf,
   WorkingMemoryRow,
 } from '../../store/contract/threads.ts'
+import { callerQuota } from '../../store/contract/usage.ts'
 import { applyMergePatch } from '../../store/contract/working-memory.ts'
 import { copyJSON } from '../arguments.ts'
 import { checkOfWhole, parsePath, patchInput } from './schema.ts'
@@ -60,7 +61,8 @@ export async function updateWorkingMemory(
   if (expectedVersion !== undefined) checkWhole('expectedVersion', expectedVersion)
   const change = await parseChange(setting, update)
   const owner = await ownerOf(store, setting, update)
-  return versionOf(await store.mergeWorkingMemory(owner, { ...change, ...(expectedVersion === undefined ? {} : { expectedVersion }) }))
+  const condition = expectedVersion === undefined ? {} : { expectedVersion }
+  return versionOf(await store.mergeWorkingMemory(owner, { ...change, ...condition, ...callerQuota() }))
 }
 
 export async function listVersions(
@@ -85,7 +87,7 @@ export async function undoWorkingMemory(
   const { version, expectedVersion } = target
   for (const [field, value] of Object.entries({ version, expectedVersion })) if (value !== undefined) checkWhole(field, value)
   const change: WorkingMemoryChange = { restore: version ?? 'previous', ...(expectedVersion === undefined ? {} : { expectedVersion }) }
-  return versionOf(await store.mergeWorkingMemory(await ownerOf(store, setting, target), change))
+  return versionOf(await store.mergeWorkingMemory(await ownerOf(store, setting, target), { ...change, ...callerQuota() }))
 }
 
 /**

@@ -3,6 +3,7 @@ import type { WatchEnd, WatchMode, WatchState, Verdict } from '../../watch/machi
 import type { DueClaim } from './notifications.ts'
 import type { NewReply, ReplyStore } from './replies.ts'
 import type { ThreadDependents } from './thread-row.ts'
+import type { Quota } from './usage.ts'
 
 /**
  * Inbound messages of channels, the watches that wait for them, and what is to be delivered to the threads that registered the watches (its
@@ -235,6 +236,7 @@ export interface NewWatch {
   threadCreatedAt: number
   /** How many open watches the resource may have. */
   limit: number
+  quota?: Quota
   now: number
 }
 

@@ -1,5 +1,6 @@
 import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
 import type { Fence } from './thread-row.ts'
+import type { Quota } from './usage.ts'
 
 /** Working memory of a resource or of a thread, in versions. Part of `ThreadStore`: a run's changes and its end are one transaction. */
 export interface WorkingMemoryStore {
@@ -27,6 +28,8 @@ export type WorkingMemoryChange = {
   expectedVersion?: number
   /** The maximum length of the text, or of the JSON. */
   maxLength?: number
+  /** Of the caller; it does not apply to the change of a run. */
+  quota?: Quota
   /** Where values in the change came from that outside senders chose. A merge keeps those of the present value too. */
   taintedBy?: readonly string[]
   /** Called in the transaction with the new value and the current one. Throws to reject the change. */

@@ -80,21 +80,24 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   const rows = sent.map((row) => withScope(withAttributes(row, branch.attributes), send))
   if (route === 'discard') return { accepted: { ...notStored(found), route, rows } }
 
-  if (send.thread?.workingMemory) checkWorkingMemory(tables, found ?? { resourceId: send.resourceId }, send.thread.workingMemory)
+  const memory = send.thread?.workingMemory
+  const memoryBytes = memory ? checkWorkingMemory(tables, found ?? { resourceId: send.resourceId }, memory) : 0
   const lane = found && send.lane && tables.lane(found, send.lane.id)
   if (lane && send.lane && isCurrentState(lane, send.lane)) {
     return { accepted: { ...notStored(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
   const versioned = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
   const plan: StoredPlan = { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
-  if (send.quota) checkSendQuota(tables, send, send.quota, plan)
+  if (send.quota) checkSendQuota(tables, send, send.quota, { ...plan, memoryBytes })
   return plan
 }
 
 /** Agents send to child threads, and not the caller whose quota it is. */
-function checkSendQuota(tables: ThreadTables, send: Send, quota: Quota, { found, prepared, options }: StoredPlan): void {
+function checkSendQuota(
+  tables: ThreadTables, send: Send, quota: Quota, { found, prepared, options, memoryBytes }: StoredPlan & { memoryBytes: number },
+): void {
   if (send.askedBy || (found?.parentId ?? send.thread?.parentId ?? null) !== null) return
-  const bytes = bytesOf(prepared) + byteLength(options) + byteLength(jsonOrNull(send.thread?.metadata))
+  const bytes = bytesOf(prepared) + byteLength(options) + byteLength(jsonOrNull(send.thread?.metadata)) + memoryBytes
   tables.checkQuota(send.resourceId, quota, { threads: found ? 0 : 1, bytes })
 }
 

@@ -27,10 +27,12 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
   const existing = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
   if (existing) return { thread: threadWithLanes(tables, existing), created: false }
   checkNewThreadId(wanted.id, wanted.parentId)
-  if (wanted.workingMemory) checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
+  const memoryBytes = wanted.workingMemory ? checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory) : 0
   const metadata = JSON.stringify(withoutLaneMetadata(wanted.metadata ?? {}))
-  if (wanted.quota && wanted.parentId === undefined)
-    tables.checkQuota(wanted.resourceId, wanted.quota, { threads: 1, bytes: byteLength(metadata) + byteLength(wanted.title ?? null) })
+  if (wanted.quota && wanted.parentId === undefined) {
+    const bytes = byteLength(metadata) + byteLength(wanted.title ?? null) + memoryBytes
+    tables.checkQuota(wanted.resourceId, wanted.quota, { threads: 1, bytes })
+  }
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
@@ -45,8 +47,8 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
-  if (patch.workingMemory) checkWorkingMemory(tables, thread, patch.workingMemory)
-  const bytes = byteLength(patch.metadata ? JSON.stringify(patch.metadata) : null) + byteLength(patch.title ?? null)
+  const memoryBytes = patch.workingMemory ? checkWorkingMemory(tables, thread, patch.workingMemory) : 0
+  const bytes = byteLength(patch.metadata ? JSON.stringify(patch.metadata) : null) + byteLength(patch.title ?? null) + memoryBytes
   if (patch.quota) tables.checkQuota(thread.resourceId, patch.quota, { bytes })
   describeThread(tables, thread, patch)
   // A generated title does not count as activity.

@@ -6,7 +6,7 @@ import type {
   InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue, WorkingMemoryWriter,
 } from '../contract/working-memory.ts'
 import { fencedThread, scopedThread, threadForbidden } from './lease.ts'
-import type { RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
+import { byteLength, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
 /** The number of versions that are kept. */
@@ -39,20 +39,25 @@ export function mergeWorkingMemory(
   tables: ThreadTables, of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter,
 ): WorkingMemoryRow {
   const owner = ownerOf(tables, of)
-  if (!by) return workingMemoryRow(writeChange(tables, owner, change))
+  if (!by) {
+    const resourceId = of.scope === 'resource' ? of.resourceId : scopedThread(tables, of).resourceId
+    return workingMemoryRow(writeChange(tables, owner, change, resourceId))
+  }
   const thread = fencedThread(tables, by.fence)
   if (of.scope === 'resource' && of.resourceId !== thread.resourceId) throw threadForbidden(thread.id)
   const run = by.staged ? tables.run(thread, by.runId) : undefined
   return workingMemoryRow(run ? stage(tables, thread, run, { owner, change }) : writeChange(tables, owner, change))
 }
 
-/** Rejects the working memory that comes with a thread if the change is not allowed, before the first write. */
+/** Rejects the working memory that comes with a thread if the change is not allowed, before the first write. Returns the bytes it adds. */
 export function checkWorkingMemory(
   tables: ThreadTables, thread: Pick<ThreadRecord, 'resourceId'> & { key?: ThreadRecord['key'] }, initial: InitialWorkingMemory,
-): void {
+): number {
   const { key, resourceId } = thread
   const owner = initial.scope === 'resource' ? resourceOwner(resourceId) : key === undefined ? undefined : threadOwner({ key })
-  applyChange(tables, owner ?? '', owner === undefined ? undefined : tables.workingMemory(owner), initial.change)
+  const before = owner === undefined ? undefined : tables.workingMemory(owner)
+  const after = applyChange(tables, owner ?? '', before, initial.change)
+  return after === before ? 0 : addedBytes(tables, owner ?? '', after)
 }
 
 /** Writes the working memory that comes with a thread. */
@@ -101,12 +106,21 @@ function withStaged(
   return current
 }
 
-function writeChange(tables: ThreadTables, owner: string, change: WorkingMemoryChange): WorkingMemoryRecord {
+/** A quota of the change is that of the resource. */
+function writeChange(tables: ThreadTables, owner: string, change: WorkingMemoryChange, resourceId?: string): WorkingMemoryRecord {
   const before = tables.workingMemory(owner)
   if (before && change.id !== undefined && tables.hasWorkingMemoryChange(owner, change.id)) return before
   const after = applyChange(tables, owner, before, change)
-  if (after !== before) tables.addWorkingMemory(owner, after, KEPT_VERSIONS)
+  if (after === before) return after
+  if (change.quota && resourceId !== undefined) tables.checkQuota(resourceId, change.quota, { bytes: addedBytes(tables, owner, after) })
+  tables.addWorkingMemory(owner, after, KEPT_VERSIONS)
   return after
+}
+
+/** A new version takes the place of the oldest that is kept. */
+function addedBytes(tables: ThreadTables, owner: string, { version, value }: WorkingMemoryRecord): number {
+  const oldest = version > KEPT_VERSIONS ? tables.workingMemoryAt(owner, version - KEPT_VERSIONS) : undefined
+  return Math.max(0, byteLength(value) - byteLength(oldest?.value ?? null))
 }
 
 /** The record after a change; the same record when the change has no effect. Writes nothing, and throws if the change is not allowed. */

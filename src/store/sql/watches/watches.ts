@@ -7,8 +7,10 @@ import type {
   InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch,
   WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
+import { byteLength } from '../../core/records.ts'
 import { SqlDomain } from '../domain.ts'
 import type { SqlValue, Statements } from '../statements.ts'
+import { checkUsage } from '../usage.ts'
 import {
   claimCandidates, endWatch, expireWatches, hasExpired, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
 } from './candidates.ts'
@@ -253,10 +255,11 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
     const why = `A watch may expect at most ${maxCombinations} combinations of categories, channels and contacts.`
     throw new HeedError('invalid_argument', why)
   }
+  const texts = [watch.description, JSON.stringify(criteria), watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema)]
+  checkUsage(statements, resourceId, watch.quota, { bytes: texts.reduce((sum, text) => sum + byteLength(text), 0) })
   const ord = statements.insert(
     watchSql.add, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode, watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0,
-    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, watch.description, JSON.stringify(criteria),
-    watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema),
+    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, ...texts,
   )
   indexWatch(statements, { ord, resourceId }, criteria)
   const row = watchByOrd(statements, ord) as WatchRow

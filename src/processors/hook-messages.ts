@@ -89,7 +89,7 @@ export class HookMessages implements UnreadRows {
 
   /**
    * The messages for the next hook, which may change them: they are copies of what the run has. Hooks share the copies, so that each
-   * receives what those before it changed in place. The array is the hook's own, unless it returns it.
+   * receives what those before it changed in place. The array counts as returned where the hook changed it and returned no other messages.
    */
   get messages(): Message[] {
     if (this.isRead) {
@@ -102,8 +102,8 @@ export class HookMessages implements UnreadRows {
       this.handed = processorMessages(this.initial)
       this.originals = this.handed.map(handOut)
     }
-    if (!this.given || !areSame(this.given, this.handed)) this.given = this.handed.slice()
-    return this.given
+    // Each hook has an array of its own: what one does with it after it returned is no change of the next.
+    return (this.given = this.handed.slice())
   }
 
   /** The ids of the messages that the last hook received. */
@@ -111,13 +111,27 @@ export class HookMessages implements UnreadRows {
     return this.handed.map(({ id }) => id)
   }
 
-  /** Applies the messages that a hook returned. `settle` applies what it changed in place. */
-  apply(returned: unknown): void {
+  /**
+   * Applies the messages that a hook returned, or the array that it received where it changed that and returned no other messages: true
+   * then. `settle` applies what it changed in the messages themselves.
+   */
+  apply(returned: unknown): boolean {
     const { given, handed, list } = this
-    if (returned === undefined || returned === list || (returned === given && areSame(given, handed))) return
+    const isEdited = this.isArrayEdited
+    if (returned === list && isEdited) {
+      throw new Error('it changed the array of messages and returned the list. Change one of them, or return the array.')
+    }
+    if (returned === list || ((returned === undefined || returned === given) && !isEdited)) return false
+    const left = returned === undefined ? given : returned
     if (this.isRead) this.settle()
-    if (Array.isArray(returned)) this.checkReturned(returned)
-    applyMessages(list, handed, returned, sources[this.kind])
+    if (Array.isArray(left)) this.checkReturned(left)
+    applyMessages(list, handed, left, sources[this.kind])
+    return true
+  }
+
+  /** The last hook added, removed, replaced or moved messages in the array that it received. */
+  get isArrayEdited(): boolean {
+    return this.given !== undefined && !areSame(this.given, this.handed)
   }
 
   /** Messages that a hook only reads stay, whatever it returns: one that returns some of them and not others is refused. */
@@ -170,7 +184,7 @@ export class HookMessages implements UnreadRows {
       const message = handed[index] as Message
       const original = originals[index] as Pick<Message, 'id' | 'role' | 'content'>
       if (isSameMessage(message, original)) continue
-      checkMessage(message)
+      checkMessage(message, original.content)
       // Before the list is read, which calls `filled`.
       originals[index] = copyMessage(message)
       this.replace(original.id, message)
@@ -189,8 +203,8 @@ export class HookMessages implements UnreadRows {
     this.settle()
   }
 
-  checkEdit(message: Message): void {
-    checkMessage(message)
+  checkEdit(message: Message, before: Message): void {
+    checkMessage(message, before.content)
   }
 
   /** Adds rows that the run has appended to history. */
@@ -275,7 +289,7 @@ export class RunMessages {
         sourceOf: (other) => (other === row ? 'response' : sourceOf(run, other)),
         newId: run.newId,
         now: () => new Date(run.clock.now()),
-        checkEdit: checkMessage,
+        checkEdit: (message, before) => checkMessage(message, before.content),
       }))
     }
     for (let index = known.length; index < rows.length; index++) {

@@ -2,7 +2,8 @@ import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import { describe } from '../base/errors.ts'
 import { isObject, isPlainObject } from '../base/json.ts'
 import { MessageList } from '../message/list/list.ts'
-import type { Message } from '../message/message.ts'
+import { textOf } from '../message/content.ts'
+import type { Message, MessageContent } from '../message/message.ts'
 import { systemMessages, type SystemMessage } from '../prompt/system.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { ModelSettings } from '../run/model/model.ts'
@@ -40,7 +41,9 @@ export function applyMessages(
   }
   if (!Array.isArray(returned)) throw new Error(`it returned ${describeResult(returned)}. Return messages or nothing.`)
   const known = new Set<unknown>(passed)
-  for (const message of returned as unknown[]) if (!known.has(message)) checkMessage(message)
+  for (const message of returned as unknown[]) {
+    if (!known.has(message)) checkMessage(message, passed.find(({ id }) => id === (message as Partial<Message> | null)?.id)?.content)
+  }
   const ids = new Set<string>()
   for (const { id } of returned as Message[]) {
     if (ids.has(id)) throw new Error(`it returned message '${id}' twice.`)
@@ -56,10 +59,14 @@ export function readSystemMessages(returned: unknown): SystemMessage[] {
   return returned as SystemMessage[]
 }
 
-/** Rejects a message that a store would reject in the middle of a step. */
-export function checkMessage(message: unknown): void {
-  if (!isMessage(message)) throw new Error(`it returned ${describeResult(message)} among the messages.`)
+/** Rejects a message that a store would reject in the middle of a step. `before`: the content that the hook received, if it did. */
+export function checkMessage(message: unknown, before?: MessageContent): void {
+  if (!isMessage(message)) throw new Error(`it returned ${describeMessage(message)} among the messages.`)
   const where = `in message '${message.id}'`
+  const { parts, content } = message.content
+  if (content && parts.length > 0 && content !== before?.content && content !== textOf(message)) {
+    throw new Error(`it set content.content ${where}, which no model reads where there are parts. Set the text of a text part in content.parts.`)
+  }
   for (const part of message.content.parts as unknown[]) {
     if (!isObject(part) || typeof part.type !== 'string') throw new Error(`it returned ${describeResult(part)} among the parts ${where}.`)
     const { type, text, reasoning } = part
@@ -84,6 +91,15 @@ export function checkJSON<T>(value: T, where: string): T {
 function isMessage(value: unknown): value is Message {
   const { id, content } = (value ?? {}) as Partial<Message>
   return typeof id === 'string' && typeof content === 'object' && content !== null && Array.isArray(content.parts)
+}
+
+/** What is not a message, and what to do where only its content is wrong: most programs that set it mean its text. */
+function describeMessage(value: unknown): string {
+  if (!isObject(value) || typeof value.id !== 'string') return `${describeResult(value)}, without the id of a message,`
+  const { id, content } = value
+  const form = "{ format: 2, parts: [{ type: 'text', text: '…' }] }"
+  if (!isObject(content)) return `message '${id}' with ${describeResult(content)} as its content in place of ${form}`
+  return `message '${id}' with ${describeResult(content.parts)} as its content.parts in place of a list of parts`
 }
 
 /** The result of a hook in an error message: unlike `describeValue`, with the keys of an object. */

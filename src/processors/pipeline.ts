@@ -279,8 +279,7 @@ export class ProcessorPipeline {
     if (!this.checksSteps) return { row }
     const part = this.runMessages.ofStep(run, row)
     const apply = (returned: unknown) => {
-      part.apply(returned)
-      if (row && output.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
+      if (part.apply(returned) && row && output.calls.length > 0) checkCalls(part, row)
     }
     const processors = this.bound(run).output
     const end = () => afterHooks(processors, 'processOutputStep', () => ({ row: changedRow(row, part, output) }))
@@ -335,7 +334,7 @@ export class ProcessorPipeline {
     const part = new HookMessages(run, segment, 'segment', { uncommitted })
     // A change of the result alone would be lost: the messages are what is kept.
     Object.freeze(result)
-    const apply = (returned: unknown) => part.apply(returned)
+    const apply = (returned: unknown) => void part.apply(returned)
     const { output } = this.bound(run)
     const called = inSequence(output, (bound) => {
       const { processOutputResult } = bound.processor
@@ -355,7 +354,7 @@ export class ProcessorPipeline {
       const { retry: requested = false } = readObject<{ retry: unknown }>(returned, ['retry']) ?? {}
       if (typeof requested !== 'boolean') throw new Error('it returned a retry that is not true or false.')
       retry = requested
-      if (part.changed) {
+      if (part.isArrayEdited || part.changed) {
         throw new Error('it changed messages, which processInputStep may change. Send a signal for the next call, or return { retry }.')
       }
     }
@@ -468,7 +467,7 @@ function changedRow(row: MessageRow | undefined, part: HookMessages, output: Ste
 /** A message with tool calls can't be removed by leaving it out: a processor that wants that rejects it. */
 function checkCalls(part: HookMessages, { messageId }: MessageRow): void {
   if (part.messages.some(({ id }) => id === messageId)) return
-  throw new Error('it returned messages without the one that calls tools. Return it without the calls, or reject it with abort().')
+  throw new Error('it left out the message that calls tools. Return it without the calls, or reject it with abort().')
 }
 
 const noChange = Object.freeze({})

@@ -12,8 +12,8 @@ import type { CreatedAgentSignal, SignalContents, SignalInput } from '../signals
 
 /**
  * Reads, changes or rejects the input and output of a model. Every hook is optional. The hooks of one kind run in the order of the list,
- * each on the result of the one before it. What a hook has left of its arguments counts, returned or changed in place; the array of
- * messages is the hook's own unless it returns it.
+ * each on the result of the one before it. What a hook has left of its arguments counts, returned or changed in place: also
+ * the array of messages, unless it returned other messages.
  */
 export interface Processor<Id extends string = string> {
   readonly id: Id

@@ -40,6 +40,7 @@ export async function computeState(
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
   }
   await call.invoke(hook, args, (returned) => {
+    window.apply(undefined)
     return returned === undefined ? undefined : addState(run, stateId, readState(returned), window)
   })
 }

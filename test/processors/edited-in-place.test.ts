@@ -288,6 +288,99 @@ describe('[G2.42] what a hook changes in place', () => {
   })
 })
 
+/** Replaces each message of the array by a copy that hides the password. */
+function replaceIn(messages: Message[]): void {
+  for (const [index, message] of messages.entries()) {
+    const parts = message.content.parts.map((part) => (part.type === 'text' ? { ...part, text: hide(part.text) } : part))
+    messages[index] = { ...message, content: { ...message.content, parts } }
+  }
+}
+
+describe('[G2.42] a hook that changes the array of messages and returns no other messages', () => {
+  const hooks = ['processInput', 'processInputStep', 'processOutputStep', 'processOutputResult'] as const
+  const assigned: Array<[string, (args: { messages: Message[] }) => unknown]> = [
+    ['nothing', ({ messages }) => replaceIn(messages)],
+    ['a promise', async ({ messages }) => replaceIn(await Promise.resolve(messages))],
+    ['the array', ({ messages }) => (replaceIn(messages), messages)],
+  ]
+  it.each(hooks.flatMap((hook) => assigned.map(([way, change]) => ({ hook, way, change }))))('$hook, assigned, returns $way: what it left counts', async ({ hook, change }) => {
+    const { agent, model, stored } = open({ id: 'p', [hook]: change } as unknown as Processor, ['I heard hunter2.', 'Fine.'])
+    const { text } = await agent.generate('My password is hunter2.', { memory })
+    const isOutput = hook.startsWith('processOutput')
+    expect(text).toBe(isOutput ? 'I heard ***.' : 'I heard hunter2.')
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain(isOutput ? 'My password is hunter2.' : 'My password is ***.')
+    if (hook !== 'processInputStep') expect(await stored()).toContain(isOutput ? 'I heard ***.' : 'My password is ***.')
+    expect((await stored()).match(/hunter2/g)).toHaveLength(hook === 'processInputStep' ? 2 : 1)
+  })
+
+  const added = (): Message => ({ id: 'added', role: 'user', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'Added.' }] } })
+  it.each(['processInput', 'processInputStep'] as const)('%s: push, splice and pop', async (hook) => {
+    const { agent, model } = open({ id: 'p', [hook]: ({ messages }: { messages: Message[] }) => void messages.push(added()) } as unknown as Processor, ['Fine.'])
+    await agent.generate('Hello.', { memory })
+    expect(model.calls[0]?.prompt.map(({ content }) => JSON.stringify(content).includes('Added.'))).toEqual([false, true])
+    const other = open({ id: 'p', [hook]: ({ messages }: { messages: Message[] }) => void messages.splice(0, 1, added()) } as unknown as Processor, ['Fine.'])
+    await other.agent.generate('Hello.', { memory })
+    expect(other.model.calls[0]?.prompt.map(({ content }) => JSON.stringify(content).includes('Added.'))).toEqual([true])
+    const empty = open({ id: 'p', [hook]: ({ messages }: { messages: Message[] }) => void messages.pop() } as unknown as Processor, ['Fine.'])
+    await expect(empty.agent.generate('Hello.', { memory })).rejects.toThrow('it removed every message')
+    expect(empty.model.callCount).toBe(0)
+  })
+
+  it('the hooks after it receive what it left', async () => {
+    const seen: string[] = []
+    const first: Processor = { id: 'first', processInput: ({ messages }) => replaceIn(messages) }
+    const second: Processor = { id: 'second', processInput: ({ messages, messageList }) => void seen.push(JSON.stringify([messages, messageList.get.all.db()])) }
+    await open([first, second], ['Fine.']).agent.generate('My password is hunter2.', { memory })
+    expect(seen.join()).toContain('***')
+    expect(seen.join()).not.toContain('hunter2')
+  })
+
+  it('refused are: the list returned beside it, the calls of a step left out, the messages of a failed model call', async () => {
+    const list = open({ id: 'p', processInput: ({ messages, messageList }) => (replaceIn(messages), messageList) }, ['Fine.'])
+    await expect(list.agent.generate('It is hunter2.', { memory })).rejects.toThrow('it changed the array of messages and returned the list')
+    const look = createTool({ id: 'look', execute: () => 'seen' })
+    const calls = open({ id: 'p', processOutputStep: ({ messages }) => void messages.pop() }, [{ toolCalls: [{ toolName: 'look' }] }, 'Fine.'], { look })
+    await expect(calls.agent.generate('Go.', { memory })).rejects.toThrow('it left out the message that calls tools')
+    const failed = open({ id: 'p', processAPIError: ({ messages }) => (replaceIn(messages), { retry: true }) }, [{ error: { status: 400, message: 'no' } }, 'Fine.'])
+    await expect(failed.agent.generate('It is hunter2.', { memory })).rejects.toThrow('it changed messages, which processInputStep may change')
+  })
+
+  it('a copy that it sorts, and messages that it only reads, change nothing', async () => {
+    const { agent, model } = open({ id: 'p', processInputStep: ({ messages }) => void messages.toReversed().find(({ role }) => role === 'user') }, ['Fine.', 'Still.'])
+    await agent.generate('One.', { memory })
+    await agent.generate('Two.', { memory })
+    expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  })
+})
+
+describe('[G2.42] the plain text beside the parts', () => {
+  const setText = (messages: Message[]) => messages.forEach(({ content }) => (content.content = 'REDACTED'))
+  const ways: Array<[string, (args: { messages: Message[]; messageList: { get: { all: { db(): Message[] } } } }) => unknown]> = [
+    ['in place', ({ messages }) => setText(messages)],
+    ['in place and returns the array', ({ messages }) => (setText(messages), messages)],
+    ['in the list', ({ messageList }) => setText(messageList.get.all.db())],
+    ['in a copy', ({ messages }) => messages.map((message) => ({ ...message, content: { ...message.content, content: 'REDACTED' } }))],
+  ]
+  it.each(ways)('a hook that sets it is told where the text is: %s', async (_, change) => {
+    const { agent, model } = open({ id: 'p', processInput: change } as unknown as Processor, ['Fine.'])
+    await expect(agent.generate('It is hunter2.', { memory })).rejects.toThrow(/it set content\.content in message '.*'.* Set the text of a text part in content\.parts\./)
+    expect(model.callCount).toBe(0)
+  })
+
+  it('goes with the parts: what a hook hides there is not kept beside them', async () => {
+    const { agent, stored } = open({ id: 'p', processInput: ({ messages }) => hideIn(messages) }, ['Fine.'])
+    const content = { format: 2 as const, parts: [{ type: 'text' as const, text: 'It is hunter2.' }], content: 'It is hunter2.' }
+    await agent.generate([{ id: 'm', role: 'user', createdAt: new Date(0), content }], { memory })
+    expect(await stored()).toContain('It is ***.')
+    expect(await stored()).not.toContain('hunter2')
+  })
+
+  it('a text in place of the content is refused, with the form that it needs', async () => {
+    const { agent } = open({ id: 'p', processInput: ({ messages }) => messages.forEach((message) => Object.assign(message, { content: 'text' })) }, ['Fine.'])
+    await expect(agent.generate('Go.', { memory })).rejects.toThrow("with a string as its content in place of { format: 2, parts: [{ type: 'text', text: '…' }] }")
+  })
+})
+
 describe('[G2.42] a change in place that can\'t be used', () => {
   const broken = (parts: unknown): Record<string, (args: { messages: Message[] }) => void> => {
     const change = ({ messages }: { messages: Message[] }) => {

@@ -46,12 +46,14 @@ describe('what a hook has kept of a call', () => {
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain('late')
   })
 
-  it('is its own: an array that one hook empties is whole for the next, and an object that one changes is the next one\'s own', async () => {
+  it('[G2.42] is its own: an array that one hook empties after it returned is whole for the next, and an object that one changes is the next one\'s own', async () => {
     const seen: Record<string, string[]> = { first: [], second: [] }
+    let kept: Message[] = []
     const noting = (id: 'first' | 'second', spoil: boolean): Processor => {
       const note = (where: string, args: ProcessorContext & { messages: Message[] }) => {
+        kept.length = 0
         seen[id]?.push(`${where} ${args.runId === 'spoilt'} ${args.messages.map(({ role }) => role).join()}`)
-        if (spoil) Object.assign(args, { runId: 'spoilt' }).messages.length = 0
+        if (spoil) kept = Object.assign(args, { runId: 'spoilt' }).messages
       }
       return {
         id,

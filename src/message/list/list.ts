@@ -26,7 +26,7 @@ export interface UnreadRows extends Pick<InputContext, 'newId' | 'now'> {
    * Where it is defined, readers may change the messages in place: they get copies, and the list takes what they changed, after this
    * function has checked it.
    */
-  checkEdit?(message: Message): void
+  checkEdit?(message: Message, before: Message): void
 }
 
 /** The messages of one source, in each form. */

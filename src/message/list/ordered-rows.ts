@@ -1,3 +1,4 @@
+import { isSamePlain } from '../../base/json.ts'
 import { applyAttachmentChanges, copyMessage, isSameMessage, withoutPartAttachments } from '../attachments.ts'
 import { GrowingMessage, splitMessage } from '../join.ts'
 import type { Message, MessageContent } from '../message.ts'
@@ -85,12 +86,12 @@ export class OrderedRows<Source extends string> {
   }
 
   /** Applies what readers changed in the copies that they got. `checkEdit` throws for a message that can't be stored. */
-  takeEdits(reader: { checkEdit?(message: Message): void }): void {
+  takeEdits(reader: { checkEdit?(message: Message, before: Message): void }): void {
     for (const [id, segments] of this.#messages) {
       const { shown } = segments[0] ?? {}
       const view = shown && viewOf(segments)
       if (!shown || !view || isSameMessage(shown, view)) continue
-      reader.checkEdit?.(shown)
+      reader.checkEdit?.(shown, view)
       const source = this.#strongest(segments) ?? this.#weakest
       if (shown.id !== id) this.remove(id)
       this.setMessage(shown, source)
@@ -98,12 +99,13 @@ export class OrderedRows<Source extends string> {
     if (this.#context) for (const [id, shown] of this.#context) this.#takeContextEdit(id, shown, reader)
   }
 
-  #takeContextEdit(id: string, shown: Message, reader: { checkEdit?(message: Message): void }): void {
+  #takeContextEdit(id: string, shown: Message, reader: { checkEdit?(message: Message, before: Message): void }): void {
     const rows = this.#segmentOfRow.get(id)?.rows ?? []
     const index = rows.findIndex((row) => row.id === id)
     const row = rows[index]
-    if (!row || isSameMessage(shown, contextMessage(row))) return
-    reader.checkEdit?.(shown)
+    const before = row && contextMessage(row)
+    if (!before || isSameMessage(shown, before)) return
+    reader.checkEdit?.(shown, before)
     this.#clearViews()
     rows[index] = { ...row, content: copyMessage(shown).content }
   }
@@ -342,9 +344,16 @@ function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]):
     const isSignal = before !== undefined && row.role === 'user' && isUserSignal(before)
     if (!before || (before.role !== row.role && !isSignal)) return { ...row, content: withoutPartAttachments(row.content) }
     const taken = row.role === 'user' ? applyAttachmentChanges(before.content, row.content) : stepContent(before, row.content)
-    const content = isSignal ? withSignalRecord(before, taken) : taken
+    const content = withoutStaleText(before.content, isSignal ? withSignalRecord(before, taken) : taken)
     return JSON.stringify(before.content) === JSON.stringify(content) ? before : { ...before, content }
   })
+}
+
+/** Without the plain text beside parts that have changed: it may say what a processor has removed from them. */
+function withoutStaleText({ content: before, parts }: MessageContent, after: MessageContent): MessageContent {
+  if (before === undefined || after.content !== before || after.parts.length === 0 || isSamePlain(parts, after.parts)) return after
+  const { content: _stale, ...content } = after
+  return content
 }
 
 /** The content of a changed step. The row of a run does not store the `step-start` that readers see. */

@@ -108,6 +108,34 @@ const doors: Record<string, [path: string, body: object, method?: string]> = {
   'the result schema of a watch': ['/agents/guide/watches', { ...own, watch: { description: 'x', expected_channels: ['sms'], result_schema: { type: 'object', additionalProperties: false, required: ['a'], properties: { a: { type: 'boolean', description: word } } } } }],
 }
 
+const tool = (inputSchema: object) => ({ messages: 'Hi', clientTools: { page: { description: 'x', inputSchema } } })
+const output = (schema: object) => ({ messages: 'Hi', structuredOutput: { schema } })
+const having = (a: object, more: object = {}) => ({ type: 'object', properties: { a }, ...more })
+
+/** Schemas with a text anywhere: a model reads them as a whole. */
+const schemas: Record<string, object> = {
+  'a pattern': tool(having({ type: 'string', pattern: word })),
+  'a pattern of an alias': { messages: 'Hi', clientTools: { page: { description: 'x', parameters: having({ type: 'string', pattern: word }) } } },
+  'a format': tool(having({ type: 'string', format: word })),
+  'an $id': tool(having({ type: 'string' }, { $id: `http://${word}/` })),
+  'a $schema': tool(having({ type: 'string' }, { $schema: `http://${word}` })),
+  'a default': tool(having({ type: 'object', default: { id: word } })),
+  'a constant': tool(having({ const: { status: word } })),
+  'a value': tool(having({ enum: [{ mode: word }, { [word]: 1 }] })),
+  'an example': tool(having({ type: 'object', examples: [{ [word]: 1 }] })),
+  'a pattern of names': tool(having({}, { patternProperties: { [word]: {} } })),
+  'a name that needs others': tool(having({}, { dependentRequired: { [word]: ['a'] } })),
+  'a name that others need': tool(having({}, { dependentRequired: { a: [word] } })),
+  'an unknown keyword': tool(having({ [word]: 1 })),
+  'a media type': tool(having({ type: 'string', mediaType: word })),
+  'options': tool(having({ type: 'string', options: word })),
+  'a type within an unknown keyword': tool(having({ 'x-a': { type: word } })),
+  'a type within a keyword': tool(having({ items: [{ type: word }] })),
+  'a pattern of an output': output(having({ type: 'string', pattern: word })),
+  'a default of an output': output(having({ type: 'object', default: { id: word } })),
+  'a pattern of names of an output': output({ type: 'object', patternProperties: { [word]: {} } }),
+}
+
 /** Of a message that a run reads: the run decides about it, and the request is answered as ever. */
 const runDoors: Record<string, [path: string, body: object]> = {
   'a message': ['/agents/guide/send-message', { ...own, message: word }],
@@ -152,6 +180,25 @@ describe('a text of a limited principal', () => {
     expect(here.dump()).not.toContain(word)
     expect(JSON.stringify(here.model.calls)).not.toContain(word)
     expect(here.dump() + JSON.stringify(here.model.calls)).toContain('[gone]')
+  })
+
+  it.each(Object.keys(schemas))('[H8.5] is read by no model that a guardrail keeps from it, wherever a schema has it: %s', async (place) => {
+    const here = await world(refuse)
+    const path = '/agents/guide/generate'
+    const { http, text: answer } = await here.as('tenant', path, schemas[place])
+    expect({ http, ...(JSON.parse(answer) as object) }).toMatchObject({ http: 422, code: 'tripwire', details: { processorId: 'no-magic' } })
+    const other = await world(redact)
+    const { http: status, text: changed } = await other.as('tenant', path, schemas[place])
+    if (status === 422) expect(JSON.parse(changed)).toMatchObject({ code: 'tripwire', details: { keyword: expect.any(String) } })
+    expect(JSON.stringify([here.model.calls, other.model.calls])).not.toContain(word)
+  })
+
+  it('[H8.5] is a pattern, reference or type of a schema, which a guardrail may refuse and not change', async () => {
+    const here = await world(redact)
+    for (const place of ['a pattern', 'a format', 'an $id', 'a pattern of names', 'a pattern of an output']) {
+      expect([place, await here.as('tenant', '/agents/guide/generate', schemas[place])]).toMatchObject([place, { http: 422 }])
+    }
+    expect(here.model.calls).toEqual([])
   })
 
   it.each(Object.keys(runDoors))('[H8.5] that enters a run is checked by the run, once: %s', async (door) => {

@@ -1,5 +1,6 @@
 import { isPlainObject } from '../../base/json.ts'
 import { fromEntries, mapTexts } from '../../base/json-texts.ts'
+import { mapSchemaTexts } from './schema-texts.ts'
 
 type MapText = (text: string) => string
 
@@ -8,8 +9,7 @@ const structural: ReadonlySet<string> = new Set([
   'id', 'ids', 'role', 'type', 'threadId', 'newThreadId', 'resourceId', 'resource', 'runId', 'toolCallId', 'approvalId', 'digest',
   'signalId', 'signalIds', 'stateId', 'messageIds', 'cacheKey', 'dedupeKey', 'coalesceKey', 'createdAt', 'updatedAt', 'at', 'cron',
   'timeZone', 'overlap', 'missed', 'mode', 'priority', 'status', 'behavior', 'format', 'mediaType', 'mimeType', 'contentType',
-  'requestContext', 'providerOptions', 'providerMetadata', 'modelSettings', 'toolChoice', 'activeTools', 'options', '$ref', '$schema',
-  '$id', 'pattern',
+  'requestContext', 'providerOptions', 'providerMetadata', 'modelSettings', 'toolChoice', 'activeTools', 'options',
 ])
 
 /** Fields whose value is data of the caller: every text in it counts, its keys too. */
@@ -18,7 +18,10 @@ const data: ReadonlySet<string> = new Set([
 ])
 
 /** Objects whose keys the caller chose. */
-const named: ReadonlySet<string> = new Set(['clientTools', 'properties', '$defs', 'definitions'])
+const named: ReadonlySet<string> = new Set(['clientTools'])
+
+/** Fields whose value is a JSON Schema. */
+const schemas: ReadonlySet<string> = new Set(['inputSchema', 'parameters', 'schema', 'result_schema'])
 
 /** Fields of files: their contents are no text. */
 const files: ReadonlySet<string> = new Set(['data', 'image', 'url'])
@@ -38,6 +41,7 @@ export function mapRequestTexts(body: Record<string, unknown>, map: MapText, sta
 function mapField(name: string, value: unknown, map: MapText): unknown {
   if (structural.has(name)) return value
   if (data.has(name)) return mapTexts(value, map)
+  if (schemas.has(name)) return mapSchemaTexts(value, map)
   if (named.has(name) && isPlainObject(value)) {
     return fromEntries(Object.entries(value).map(([key, one]) => [map(key), mapValue(one, map)]))
   }

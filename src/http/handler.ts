@@ -16,6 +16,7 @@ import { checkScope, hasScope, principalScopes, scopeOfRequest, type PrincipalSc
 import { checkSenderApproval } from './auth/undecided-calls.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
+import { checkParts } from './request/check-parts.ts'
 import { checkTexts } from './request/check-texts.ts'
 import { ErrorTexts } from './request/error-texts.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
@@ -282,6 +283,7 @@ export class RequestHandler {
       if (!call.hasStorage) await call.resolveStorage()
       if (approvesAsSender(route, call)) call.approvable = await checkSenderApproval(route, call)
       if (this.#guard) call.approvable = await this.#guard.check(route, call)
+      checkParts(route, call)
       await checkTexts(route, call)
       const handle = () => withRequestSpan(this.#heed.tracing, () => request.header('traceparent'), () => route.handle(call))
       const stores = !route.read && !route.anonymous && route.method !== 'GET'

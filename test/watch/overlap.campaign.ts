@@ -38,7 +38,7 @@ async function work(store: WatchStore): Promise<string[]> {
   return (await store.claimDeliveries({ ...claim, now: now + 30 })).map(({ id }) => id)
 }
 
-it(`[V1.2] [V1.6] ${overlaps} messages arrive while their watches are registered on another connection: none is missed, none doubled`, async () => {
+it(`[V1.2] [V1.6] ${overlaps} messages arrive while their watches are registered on another connection: none is missed, none doubled`, { timeout: 600_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-overlap-'))
   const url = `file:${join(folder, 'watches.db')}`
   const storage = new LibSQLStore({ url })

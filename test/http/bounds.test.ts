@@ -1,8 +1,9 @@
 import { request } from 'node:http'
-import { describe, expect, it } from 'vitest'
-import { Agent, Memory } from '../../src/index.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createHandler } from '../../src/http/server.ts'
+import { Agent, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { apiKeys } from '../../src/http/auth/principal.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
 
 const tenantKey = 'a-key-of-one-tenant'
@@ -111,6 +112,21 @@ describe('limits of a server', () => {
       expect(await create(timing, operatorKey)).toEqual([200, undefined])
     }
     for (const timing of [{ every: 3_600_000 }, { cron: '0 * * * *' }, { at: '2099-01-01T00:00:00Z' }]) expect(await create(timing, tenantKey)).toEqual([200, undefined])
+  })
+
+  it.each(['0-21 0-49 * * * *', '10,21 49 0 * * *', '21 49 0 * * *'])('[H7.5] also where the next two occurrences are far apart and later ones are not: %s', async (cron) => {
+    const clock = virtualClock(new Date('2030-01-01T00:49:20Z'))
+    const heed = new Heed({ agents: { guide: guide() }, storage: new InMemoryStore({ clock }), logger: silentLogger, clock })
+    const handler = createHandler(heed, { auth })
+    onTestFinished(async () => {
+      handler.close()
+      await heed.close()
+    })
+    const headers = { authorization: `Bearer ${tenantKey}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ message: 'Look.', ...thread, cron, timeZone: 'UTC' })
+    const answer = await handler(new Request('http://localhost/api/agents/guide/schedules', { method: 'POST', headers, body }))
+    const { details } = (await answer.json()) as { details?: { field?: string } }
+    expect([answer.status, details?.field]).toEqual(cron.startsWith('21') ? [200, undefined] : [400, 'cron'])
   })
 
   it('[H7.6] requests without a principal to one route leave room for another', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ScheduleInput } from '../../agent/schedules.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { checkTiming, invalidSchedule, nextAfter } from '../../schedule/timing.ts'
+import { checkTiming, cronOf, invalidSchedule } from '../../schedule/timing.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } from '../../store/contract/schedules.ts'
 import { isOperator, requireResource, resolveResource } from '../auth/principal.ts'
@@ -97,9 +97,24 @@ function checkInterval({ principal, heed, scheduleMs }: Call<unknown, unknown>, 
   if (isOperator(principal)) return
   const now = heed.clock.now()
   const { timing, first } = checkTiming(input, now)
-  const second = 'at' in timing ? undefined : nextAfter(timing, first, now)
-  if (second !== undefined && second - first < scheduleMs)
-    throw invalidSchedule('every' in timing ? 'every' : 'cron', `must occur at most every ${scheduleMs} ms`)
+  if ('at' in timing) return
+  if ('every' in timing) return checkGap('every', timing.every, scheduleMs)
+  // The next two occurrences may be far apart, and later ones close together.
+  const times = cronOf(timing.cron, timing.timeZone)
+  let last = first
+  for (let checked = 0; checked < checkedOccurrences; checked++) {
+    const next = times.nextAfter(last)
+    if (next === undefined) return
+    checkGap('cron', next - last, scheduleMs)
+    last = next
+  }
+}
+
+/** Two hours of a cron for every other minute. Each costs up to a millisecond. */
+const checkedOccurrences = 64
+
+function checkGap(field: 'every' | 'cron', ms: number, scheduleMs: number): void {
+  if (ms < scheduleMs) throw invalidSchedule(field, `must occur at most every ${scheduleMs} ms`)
 }
 
 /** Ids of schedules are unique in the store, keys only in a resource: two resources may use the same key. */

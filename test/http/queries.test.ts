@@ -47,6 +47,15 @@ describe('queries', () => {
     },
   )
 
+  it.each([
+    'resourceId[]=bob', 'parentId[x]=zzz', 'perPage[]=1', 'orderBy[nope]=1', 'orderBy[]=createdAt', 'metadata[]=a1', 'metadata[kind][]=a1', 'metadata={}&metadata[kind]=a1', 'agentId[]=x', 'requestContext[a]=1',
+  ])('[H5.4] with a key of a parameter that is no object, or does not have it, are refused by its name: %s', async (query) => {
+    const { ask } = await served(guide())
+    const answer = await ask(`/memory/threads?${query}`)
+    const name = /([^&=]*)=[^&]*$/.exec(query)?.[1]
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_argument', details: { field: name } }])
+  })
+
   it('[H5.4] with an unknown parameter are refused by its name on every route that needs a principal', async () => {
     const { ask } = await served(guide())
     const { paths } = (await (await ask('/openapi.json')).json()) as Document

@@ -29,13 +29,13 @@ export class RequestReader {
   readonly #query: RequestSchema | undefined
   readonly #body: RequestSchema | undefined
   readonly #send: boolean
-  /** The names of the query that the route knows. */
-  readonly #queryNames: ReadonlySet<string> | undefined
+  /** The names of the query that the route knows, with their schemas. */
+  readonly #queryNames: ReadonlyMap<string, JSONSchema> | undefined
 
   constructor({ query, body, send, anonymous }: Route, maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
     // Senders of webhooks and probes may add what they need.
-    this.#queryNames = anonymous ? undefined : new Set([...Object.keys(query?.properties ?? {}), ...alwaysKnown])
+    this.#queryNames = anonymous ? undefined : new Map([...Object.entries(query?.properties ?? {}), ...alwaysKnown.map((name) => [name, {}] as const)])
     this.#query = query && new RequestSchema(query, 'query')
     this.#body = body && new RequestSchema(body, 'body')
     this.#send = send === true
@@ -101,14 +101,21 @@ class RequestSchema {
 const alwaysKnown = ['requestContext', 'agentId', 'resourceId', 'ticket']
 
 /** Rejects unknown parameters by name: a filter that is misspelt would otherwise return everything. */
-function checkQueryNames(search: URLSearchParams, known: ReadonlySet<string>): void {
+function checkQueryNames(search: URLSearchParams, known: ReadonlyMap<string, JSONSchema>): void {
   for (const name of search.keys()) {
-    const field = name.replace(/\[[^[\]]*\]$/, '')
-    if (known.has(field)) continue
-    const names = [...known].filter((one) => one !== 'ticket').join(', ')
+    if (known.has(name) || isKeyOfObject(name, search, known)) continue
+    const names = [...known.keys()].filter((one) => one !== 'ticket').join(', ')
     const message = `There is no query parameter '${name.slice(0, 64)}'. Known: ${names}.`
     throw new HeedError('invalid_argument', message, { details: { field: name } })
   }
+}
+
+/** `name[key]` is read if the parameter is an object, has this key if its keys are listed, and is not there as JSON too. */
+function isKeyOfObject(name: string, search: URLSearchParams, known: ReadonlyMap<string, JSONSchema>): boolean {
+  const [, field = '', key = ''] = /^([^[\]]+)\[([^[\]]+)\]$/.exec(name) ?? []
+  const schema = known.get(field)
+  if (schema?.type !== 'object' || search.has(field)) return false
+  return schema.properties === undefined || Object.hasOwn(schema.properties as object, key)
 }
 
 /**

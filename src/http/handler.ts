@@ -16,6 +16,7 @@ import { checkScope, hasScope, principalScopes, scopeOfRequest, type PrincipalSc
 import { checkSenderApproval } from './auth/undecided-calls.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
+import { checkCounts } from './request/check-counts.ts'
 import { checkParts } from './request/check-parts.ts'
 import { checkTexts } from './request/check-texts.ts'
 import { ErrorTexts } from './request/error-texts.ts'
@@ -280,6 +281,7 @@ export class RequestHandler {
       if (route.response === 'events' && !known) release = this.#events.reserve(principal)
       const call = new RequestCall(known ? this.#ownContext : this.#context, request, principal, params, await reader.read(request))
       this.#checkRights(route, call, known === undefined)
+      checkCounts(route, call)
       if (!call.hasStorage) await call.resolveStorage()
       if (approvesAsSender(route, call)) call.approvable = await checkSenderApproval(route, call)
       if (this.#guard) call.approvable = await this.#guard.check(route, call)

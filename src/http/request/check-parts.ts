@@ -29,8 +29,8 @@ const accountHosts: ReadonlySet<string> = new Set(['generativelanguage.googleapi
 
 /**
  * Keeps limited principals from the account that the server has at a provider: their messages name no items of it unless the authors of the
- * agents that read them allow the option `providerOptions`, and their files are bytes or addresses, not ids. What clients send back of answers
- * that the server gave them loses its provider fields instead: the run does not need them.
+ * agents that read them allow the option `providerOptions`, and their files are bytes or addresses, not ids. What clients send back of
+ * answers that the server gave them loses its provider fields instead: the run does not need them.
  */
 export function checkParts(route: Route, call: RequestCall): void {
   const { principal, body } = call
@@ -76,7 +76,8 @@ class PartCheck {
     for (const [name, inner] of Object.entries(value)) {
       if (isData && name === 'data') continue
       // The options of the run that a send may start are checked with those of other runs.
-      if (providerFields.has(name) && inner !== undefined && !this.#allowed && !path.endsWith('streamOptions')) throw fieldForbidden(name, path)
+      const isOption = path.endsWith('streamOptions')
+      if (providerFields.has(name) && inner !== undefined && !this.#allowed && !isOption) throw fieldForbidden(name, path)
       this.field(name, inner, `${path}.${name}`)
     }
   }
@@ -124,8 +125,8 @@ function isOwn(source: string): boolean {
 }
 
 function fieldForbidden(option: string, path: string): HeedError {
-  const message = `You may not set '${option}' in ${path}: it reaches the provider. Leave it out, or have the author of the agent allow it: `
-    + `remote: { options: ['providerOptions', …] }.`
+  const message = `You may not set '${option}' in ${path}, which the provider reads. Leave it out. The author of the agent can allow it: \
+remote: { options: ['providerOptions', …] }.`
   return new HeedError('forbidden', message, { details: { option, field: `${path}.${option}` } })
 }
 

@@ -10,7 +10,7 @@ export const date: JSONSchema = { type: 'string', maxLength: 64, description: 'I
 export const page: JSONSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
 export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
 export const limit: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
-export const ids: JSONSchema = { type: 'array', items: id, maxItems: 10_000 }
+export const ids: JSONSchema = { type: 'array', items: id, maxItems: 1_000 }
 
 /** An object with these properties. Others, which existing clients send, are ignored. */
 export function object(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
@@ -59,7 +59,7 @@ export const stateFields = Object.keys(state.properties)
 export const runOptions: Record<string, JSONSchema> = {
   maxSteps: { type: 'integer', minimum: 1, maximum: 1_000 },
   toolChoice: anything,
-  activeTools: { type: 'array', items: text },
+  activeTools: { type: 'array', items: text, maxItems: 128 },
   modelSettings: record,
   providerOptions: record,
   requestContext: record,
@@ -67,7 +67,7 @@ export const runOptions: Record<string, JSONSchema> = {
   system: anything,
   structuredOutput: object({ schema: record, name: text, description: text, jsonPromptInjection: flag }, ['schema']),
   requireToolApproval: flag,
-  clientTools: record,
+  clientTools: { ...record, maxProperties: 128 },
 }
 
 const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }

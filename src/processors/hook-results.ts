@@ -65,7 +65,8 @@ export function checkMessage(message: unknown, before?: MessageContent): void {
   const where = `in message '${message.id}'`
   const { parts, content } = message.content
   if (content && parts.length > 0 && content !== before?.content && content !== textOf(message)) {
-    throw new Error(`it set content.content ${where}, which no model reads where there are parts. Set the text of a text part in content.parts.`)
+    const remedy = 'Set the text of a text part in content.parts.'
+    throw new Error(`it set content.content ${where}, which no model reads where there are parts. ${remedy}`)
   }
   for (const part of message.content.parts as unknown[]) {
     if (!isObject(part) || typeof part.type !== 'string') throw new Error(`it returned ${describeResult(part)} among the parts ${where}.`)

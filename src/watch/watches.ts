@@ -195,7 +195,8 @@ export class Watches implements BackgroundService {
     const { criteria, description, mode, mayEnd, exclusive, expiresAt, maxEvaluations, since } = checked
     const { watch, added } = await store.registerWatch({
       id, resourceId, threadId, agentId: agent.id, description, criteria, mode, mayEnd, exclusive,
-      expiresAt, maxEvaluations, since, threadCreatedAt: thread.createdAt.getTime(), limit: maxOpen, now, ...(runId === undefined ? callerQuota() : {}),
+      expiresAt, maxEvaluations, since, threadCreatedAt: thread.createdAt.getTime(), limit: maxOpen, now,
+      ...(runId === undefined ? callerQuota() : {}),
       ...(input.result_schema === undefined ? {} : { resultSchema: checked.resultSchema.source }),
     })
     await store.flush()

@@ -35,7 +35,8 @@ export class RequestReader {
   constructor({ query, body, send, anonymous }: Route, maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
     // Senders of webhooks and probes may add what they need.
-    this.#queryNames = anonymous ? undefined : new Map([...Object.entries(query?.properties ?? {}), ...alwaysKnown.map((name) => [name, {}] as const)])
+    const known = [...Object.entries(query?.properties ?? {}), ...alwaysKnown.map((name) => [name, {}] as const)]
+    this.#queryNames = anonymous ? undefined : new Map(known)
     this.#query = query && new RequestSchema(query, 'query')
     this.#body = body && new RequestSchema(body, 'body')
     this.#send = send === true

@@ -99,6 +99,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     messages: AgentInput, options: AgentExecutionOptions<S> = {},
   ): Promise<GenerateResult<TTools, S>> {
     checkOptions(options, 'generate()')
+    this.#binding.heed?.use()
     const result = await (await runCall(this, messages, options, false)).result
     if (result.finishReason === 'aborted')
       throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
@@ -108,6 +109,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Runs the agent and resolves as soon as the run begins. */
   async stream<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<StreamResult<TTools, S>> {
     checkOptions(options, 'stream()')
+    this.#binding.heed?.use()
     return (await runCall(this, messages, options, true)) as StreamResult<TTools, S>
   }
 
@@ -124,11 +126,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** The prompt for these messages, part by part, with the origin and the cost of each. Processors are not called. */
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
+    this.#binding.heed?.use()
     return explainAgentPrompt(this, this.#config, messages, options)
   }
 
   /** Texts as its input processors leave them, for a program that stores texts of others itself. Rejects with `tripwire`. */
   async checkInput(texts: readonly string[], options: CheckInputOptions = {}): Promise<readonly string[]> {
+    this.#binding.heed?.use()
     return checkInput(this, this.#config, texts, options)
   }
 

@@ -175,8 +175,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /**
    * Opens the storages and continues what an earlier process left: unfinished runs go on, pending signals wake their threads, and what is
-   * due is sent. The first use of a thread, a memory, an inbox, a schedule or a handler does the same in the background; `start()` resolves
-   * when it is done. A `memory` that is a function is called with an empty context and with each of `requestContexts`; threads in other
+   * due is sent. The first use of a thread, a memory, an inbox, a schedule or a handler does the same in the background, and so does a call
+   * without a thread where a storage is given; `start()` resolves when it is done. A `memory` that is a function is called with an empty context and with each of `requestContexts`; threads in other
    * storages continue when a request resolves their storage.
    */
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
@@ -212,6 +212,17 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     if (this.closed) return
     this.#registerAtOwnStorages()
     if (!this.#begun) this.begin().catch((error: unknown) => this.reportFailedStart(error))
+  }
+
+  /**
+   * @internal A call that needs no storage begins the work of all agents too, unless that would create the default file: a program that
+   * gave no storage and uses no thread stores nothing.
+   */
+  use(): void {
+    if (this.#begun || this.closed) return
+    const agents = Object.values<Agent>(this.listAgents())
+    if (agents.some((agent) => !agent.storageDependsOnRequest && agent.site().isDefault)) return
+    this.begin().catch((error: unknown) => this.reportFailedStart(error))
   }
 
   /** @internal Logs why a start in the background failed, once. The next use, or `start()`, tries again. */

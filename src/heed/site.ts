@@ -83,6 +83,11 @@ export class Site implements RunEnvironment {
     return this.#given ? Promise.resolve(this.#given) : (this.#default ??= defaultStorage(this.#logDefault))
   }
 
+  /** The program gave no storage: the first use creates the default file. */
+  get isDefault(): boolean {
+    return this.#given === undefined
+  }
+
   get clock(): Clock {
     return this.threads.clock
   }

@@ -96,7 +96,7 @@ function isMessage(value: unknown): value is Message {
 
 /** What is not a message, and what to do where only its content is wrong: most programs that set it mean its text. */
 function describeMessage(value: unknown): string {
-  if (!isObject(value) || typeof value.id !== 'string') return `${describeResult(value)}, without the id of a message,`
+  if (!isObject(value) || typeof value.id !== 'string') return describeResult(value)
   const { id, content } = value
   const form = "{ format: 2, parts: [{ type: 'text', text: '…' }] }"
   if (!isObject(content)) return `message '${id}' with ${describeResult(content)} as its content in place of ${form}`

@@ -33,6 +33,10 @@ const uses: Array<[string, (agents: Agents, heed: Heed<Agents>) => unknown]> = [
   ['a read of the memory', async ({ used }) => (await used.getMemory()).listThreads({})],
   ['a list of schedules', ({ used }) => used.schedules.list()],
   ['a subscription to an inbox', ({ used }) => used.subscribeToInbox({ resourceId: 'user-1' })],
+  ['a call without a thread', ({ used }) => used.generate('Hello.')],
+  ['a stream without a thread', ({ used }) => used.stream('Hello.')],
+  ['an explained prompt', ({ used }) => used.explainPrompt('Hello.')],
+  ['checked input', ({ used }) => used.checkInput(['Hello.'])],
   ['a handler without a request', (_, heed) => createHandler(heed)],
 ]
 
@@ -97,6 +101,15 @@ describe.each(sharedPlaceKinds())('the first use of a Heed, $name', ({ make }) =
     await feed.subscribe({ ...thread, agentId: 'used', externalId: 'news' })
     await polled.promise
   })
+})
+
+it('[R12.1] a call without a thread opens no storage where an agent is in the default one', async () => {
+  const { agents, used } = makeAgents()
+  const heed = new Heed({ agents, logger: silentLogger })
+  onTestFinished(() => heed.close())
+  await used.generate('Hello.')
+  await used.explainPrompt('Hello.')
+  expect([used.threads().isOpen, agents.other.threads().hasAgent('other')]).toEqual([false, false])
 })
 
 describe('a server', () => {

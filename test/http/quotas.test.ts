@@ -9,8 +9,8 @@ import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { idle, soon } from '../thread/said.ts'
 import { served } from './serving.ts'
 
-const keys = { ada: 'key-of-ada-0000000000', bob: 'key-of-bob-0000000000', root: 'key-of-an-operator-00' }
-const auth = apiKeys({ [keys.ada]: { id: 'ada', resources: ['ada'] }, [keys.bob]: { id: 'bob', resources: ['bob'] }, [keys.root]: { id: 'root', resources: '*' } })
+const keys = { ada: 'key-of-ada-0000000000', bob: 'key-of-bob-0000000000', root: 'key-of-an-operator-00', two: 'key-of-two-0000000000' }
+const auth = apiKeys({ [keys.ada]: { id: 'ada', resources: ['ada'] }, [keys.bob]: { id: 'bob', resources: ['bob'] }, [keys.two]: { id: 'two', resources: ['ada', 'ada2'] }, [keys.root]: { id: 'root', resources: '*' } })
 
 async function world(limits: ServerLimits, storage?: Storage, options: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
   const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist' } }, ...options })
@@ -115,6 +115,22 @@ describe('what a principal may store', () => {
     const answer = await ask('/agents/guide/generate', { json: { messages: 'Look.', memory: { thread: 'one', resource: 'ada' } }, headers })
     expect([answer.status, ((await answer.json()) as { text: string }).text]).toEqual([200, 'Done.'])
     expect((await ask('/agents/guide/send-message', { json: { message: 'More.', threadId: 'one' }, headers })).status).toBe(403)
+  })
+
+  it('[H7.8] a thread that is transferred counts with its schedules and their bytes', async () => {
+    const storage = new InMemoryStore()
+    const { as } = await world({ schedulesPerResource: 2, bytesPerResource: 5_000 }, storage)
+    const schedule = (threadId: string, message: string) => as('two', '/agents/guide/schedules', { threadId, resourceId: 'ada2', cron: '0 0 * * *', message })
+    const transfer = (threadId: string) => as('two', `/memory/threads/${threadId}/transfer?resourceId=ada2`, { resourceId: 'ada' })
+    for (const threadId of ['t1', 't2']) await as('two', '/memory/threads', { threadId, resourceId: 'ada2' })
+    for (const [threadId, text] of [['t1', 'x'.repeat(1_500)], ['t2', 'y']] as const) expect(await schedule(threadId, text)).toMatchObject({ http: 200 })
+    for (const id of ['a', 'b']) expect(await as('ada', '/agents/guide/schedules', { id, threadId: 'one', cron: '0 0 * * *', message: 'x'.repeat(1_800) })).toMatchObject({ http: 200 })
+    const before = await storage.getUsage('ada')
+    expect(await transfer('t2')).toMatchObject(exceeded('schedules'))
+    expect(await transfer('t1')).toMatchObject(exceeded('bytes'))
+    expect(await storage.getUsage('ada')).toEqual(before)
+    for (const id of ['a', 'b']) await as('ada', `/agents/guide/schedules/${id}`, undefined, 'DELETE')
+    expect([await transfer('t1'), await transfer('t2')]).toMatchObject([{ http: 200 }, { http: 200 }])
   })
 
   it('[H7.7] in all, also for operators', async () => {

@@ -35,6 +35,8 @@ export interface ThreadTables {
   removeThread(thread: ThreadRecord): void
   /** The bytes of the thread and of what belongs to it. */
   bytes(thread: ThreadRecord): number
+  /** What a transfer moves: the bytes of the thread, its notifications, schedules and watches, and its schedules that are not done. */
+  movable(thread: ThreadRecord): { bytes: number; schedules: number }
   /** The epoch with which the thread was created or restored. */
   life(thread: ThreadRecord): number
   /** The first epoch of new threads is at least this from here on. */

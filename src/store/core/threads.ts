@@ -90,8 +90,14 @@ export function transferThread(tables: ThreadTables, scope: Scope, resourceId: s
     })
   }
   if (thread.resourceId === resourceId) return threadWithLanes(tables, thread)
-  if (quota) tables.checkQuota(resourceId, quota, { threads: 1, bytes: tables.bytes(thread) })
-  for (const child of descendants(tables, thread)) tables.transferThread(child, resourceId)
+  const below = descendants(tables, thread)
+  // The total stays the same: only the limits of the new resource apply.
+  if (quota?.resource) {
+    const moved = [...below, thread].map((one) => tables.movable(one))
+    const sum = (name: 'bytes' | 'schedules') => moved.reduce((all, one) => all + one[name], 0)
+    tables.checkQuota(resourceId, { resource: quota.resource }, { threads: 1, bytes: sum('bytes'), schedules: sum('schedules') })
+  }
+  for (const child of below) tables.transferThread(child, resourceId)
   return threadWithLanes(tables, tables.transferThread(thread, resourceId))
 }
 

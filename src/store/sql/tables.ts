@@ -15,7 +15,7 @@ import { SqlSideTables } from './side-tables.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
-import { checkUsage } from './usage.ts'
+import { checkUsage, movedWithThread } from './usage.ts'
 
 /** How many rows one statement copies. */
 const copyBatch = 2_000
@@ -149,6 +149,11 @@ export class SqlTables extends SqlSideTables implements ThreadTables {
 
   bytes({ key }: ThreadRecord): number {
     return this.#db.one<{ bytes: number }>(sql.threadBytes, key)?.bytes ?? 0
+  }
+
+  movable(thread: ThreadRecord): { bytes: number; schedules: number } {
+    const { bytes, schedules } = movedWithThread(this.#db, thread)
+    return { bytes: this.bytes(thread) + bytes, schedules }
   }
 
   life({ id }: ThreadRecord): number {

@@ -155,6 +155,20 @@ export const usageSql = {
   allSchedules: `SELECT count(*) AS count FROM heed_schedules INDEXED BY heed_schedules_open WHERE status <> 'done'`,
 }
 
+const moved = (table: 'notifications' | 'schedules' | 'watches', open: string) => `
+  SELECT ${sizes[table]('r')} AS bytes, ${open} AS open FROM heed_${table} r WHERE r.thread_id = ?1 AND r.resource_id = ?2`
+
+export const movedSql = `
+  SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(open), 0) AS schedules FROM (
+    ${moved('notifications', '0')} UNION ALL ${moved('schedules', "r.status <> 'done'")} UNION ALL ${moved('watches', '0')})`
+
+/** What moves to another resource with a thread, besides its own bytes. */
+export function movedWithThread(
+  statements: Statements, { id, resourceId }: { id: string; resourceId: string },
+): { bytes: number; schedules: number } {
+  return statements.one<{ bytes: number; schedules: number }>(movedSql, id, resourceId) ?? { bytes: 0, schedules: 0 }
+}
+
 /** What is stored of a resource; without a resource, of all. */
 export function usageOf(statements: Statements, resourceId: string = total): Usage {
   return statements.one<Usage>(usageSql.usage, resourceId) ?? { threads: 0, bytes: 0 }

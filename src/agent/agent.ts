@@ -44,7 +44,7 @@ import {
 } from './sends.ts'
 import { describeThread, legacyOptions, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
-import { StorageBinding } from './storage-binding.ts'
+import { registered, StorageBinding } from './storage-binding.ts'
 import { awaitSignal, cancelWatch, getWatch, listWatches, watchingOf } from './watches.ts'
 import type {
   AgentWatchQuery, AgentWatchScope, WatchDetails, WatchInput, WatchPage, WatchRecord, WatchTarget, WatchToExplain,
@@ -495,10 +495,4 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     await checkResumeData(here, this.#config, decision)
     return (await continueSuspended(here, decision)) as StreamResult<TTools, never>
   }
-}
-
-function registered(agent: Agent): Site {
-  const site = agent.site()
-  site.threads.register(agent)
-  return site
 }

@@ -2,6 +2,7 @@ import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed/heed.ts'
 import { implicitSites, type Site } from '../heed/site.ts'
 import type { Storage } from '../store/contract/storage.ts'
+import type { Runnable } from '../thread/runtime/runnable.ts'
 
 /**
  * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors,
@@ -66,4 +67,11 @@ export class StorageBinding {
     }
     this.#heed = heed
   }
+}
+
+/** The site of an agent, which can run its threads from here on. */
+export function registered(agent: Runnable & { site(): Site }): Site {
+  const site = agent.site()
+  site.threads.register(agent)
+  return site
 }

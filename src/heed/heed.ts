@@ -176,8 +176,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /**
    * Opens the storages and continues what an earlier process left: unfinished runs go on, pending signals wake their threads, and what is
    * due is sent. The first use of a thread, a memory, an inbox, a schedule or a handler does the same in the background, and so does a call
-   * without a thread where a storage is given; `start()` resolves when it is done. A `memory` that is a function is called with an empty context and with each of `requestContexts`; threads in other
-   * storages continue when a request resolves their storage.
+   * without a thread where a storage is given; `start()` resolves when it is done. A `memory` that is a function is called with an empty
+   * context and with each of `requestContexts`; threads in other storages continue when a request resolves their storage.
    */
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
     checkNames('start()', options, ['requestContexts'])

@@ -68,7 +68,7 @@ function cancelAbandoned(tables: ThreadTables, thread: ThreadRecord, owner: stri
 export function resign(tables: ThreadTables, owner: string): void {
   tables.handOver(owner)
   tables.cancelBound(owner, 'The process of its caller ended before its run began.')
-  tables.removeProcess(owner)
+  tables.processes.remove(owner)
 }
 
 export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): BegunRun | null {

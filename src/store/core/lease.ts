@@ -85,7 +85,7 @@ export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending
  * was set back: it counts as expired, since its process may be gone. A process that is alive writes the next one soon.
  */
 export function isAlive(tables: ThreadTables, owner: string, now = tables.now()): boolean {
-  const heartbeat = tables.heartbeat(owner)
+  const heartbeat = tables.processes.heartbeat(owner)
   if (!heartbeat) return false
   // Of a clock of this process only the difference counts where the database has its own.
   const time = heartbeat.now === undefined ? now : heartbeat.now + now - tables.now()

@@ -112,28 +112,42 @@ export interface ThreadTables {
   /** Newest first, below `before`. */
   laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[]
 
-  /** The newest version. `owner` names a thread or a resource. */
-  workingMemory(owner: string): WorkingMemoryRecord | undefined
-  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined
-  /** Versions below `before`, newest first. */
-  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[]
-  hasWorkingMemoryChange(owner: string, changeId: string): boolean
-  /** Adds the next version, and removes all but the last `kept`. */
-  addWorkingMemory(owner: string, record: WorkingMemoryRecord, kept: number): void
+  readonly workingMemory: WorkingMemoryTable
+  readonly titles: TitleTable
+  readonly processes: ProcessTable
 
-  title(thread: ThreadRecord): TitleRecord | undefined
-  putTitle(thread: ThreadRecord, title: TitleRecord): void
-  removeTitle(thread: ThreadRecord): void
-  /** Those of one agent, oldest first. */
-  dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }>
-
-  heartbeat(owner: string): HeartbeatRecord | undefined
-  putHeartbeat(owner: string, heartbeat: HeartbeatRecord): void
-  removeProcess(owner: string): void
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void
   /** Cancels the pending signals that only this process may run. */
   cancelBound(owner: string, reason: string): void
+}
+
+/** Versions of working memory. `owner` names a thread or a resource. */
+export interface WorkingMemoryTable {
+  newest(owner: string): WorkingMemoryRecord | undefined
+  at(owner: string, version: number): WorkingMemoryRecord | undefined
+  /** Versions below `before`, newest first. */
+  list(owner: string, before: number, limit: number): WorkingMemoryRecord[]
+  hasChange(owner: string, changeId: string): boolean
+  /** Adds the next version, and removes all but the last `kept`. */
+  add(owner: string, record: WorkingMemoryRecord, kept: number): void
+  removeAll(owner: string): void
+}
+
+/** Threads whose title has to be generated. */
+export interface TitleTable {
+  get(thread: ThreadRecord): TitleRecord | undefined
+  put(thread: ThreadRecord, title: TitleRecord): void
+  remove(thread: ThreadRecord): void
+  /** Those of one agent, oldest first. */
+  due(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }>
+}
+
+/** The heartbeats of the processes, by owner. */
+export interface ProcessTable {
+  heartbeat(owner: string): HeartbeatRecord | undefined
+  putHeartbeat(owner: string, heartbeat: HeartbeatRecord): void
+  remove(owner: string): void
 }
 
 /** Messages that meet all of these. A time is that of a message's first row. */

@@ -63,7 +63,7 @@ export function describeThread(tables: ThreadTables, thread: ThreadRecord, { tit
   if (metadata) thread.metadata = mergeMetadata(thread.metadata, metadata)
   if (title === undefined) return
   if (!onlyIfUntitled || thread.title === '') thread.title = title
-  if (thread.title !== '') tables.removeTitle(thread)
+  if (thread.title !== '') tables.titles.remove(thread)
 }
 
 function mergeMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {
@@ -106,29 +106,29 @@ export function transferThread(tables: ThreadTables, scope: Scope, resourceId: s
  * child thread.
  */
 export function markUntitled(tables: ThreadTables, thread: ThreadRecord, agentId: string, owner: string, until: number): boolean {
-  if (thread.title !== '' || thread.parentId !== null || tables.title(thread)) return false
+  if (thread.title !== '' || thread.parentId !== null || tables.titles.get(thread)) return false
   const isClaimed = until > tables.now()
-  tables.putTitle(thread, { agentId, owner: isClaimed ? owner : null, dueAt: until, attempts: isClaimed ? 1 : 0 })
+  tables.titles.put(thread, { agentId, owner: isClaimed ? owner : null, dueAt: until, attempts: isClaimed ? 1 : 0 })
   return isClaimed
 }
 
 export function claimTitles(tables: ThreadTables, { owner, now, until, limit, agentIds }: TitleClaim): WantedTitle[] {
-  const ofAgents = agentIds.flatMap((agentId) => tables.dueTitles(agentId, now, limit))
+  const ofAgents = agentIds.flatMap((agentId) => tables.titles.due(agentId, now, limit))
   const due = ofAgents.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
   return due.flatMap(({ threadId, agentId, attempts }) => {
     const thread = tables.thread(threadId)
     if (!thread) return []
-    tables.putTitle(thread, { agentId, owner, dueAt: until, attempts: attempts + 1 })
+    tables.titles.put(thread, { agentId, owner, dueAt: until, attempts: attempts + 1 })
     return { threadId, agentId, attempts: attempts + 1 }
   })
 }
 
 export function returnTitle(tables: ThreadTables, threadId: string, dueAt: number | null): void {
   const thread = tables.thread(threadId)
-  const mark = thread && tables.title(thread)
+  const mark = thread && tables.titles.get(thread)
   if (!mark) return
-  if (dueAt === null) tables.removeTitle(thread)
-  else tables.putTitle(thread, { ...mark, owner: null, dueAt })
+  if (dueAt === null) tables.titles.remove(thread)
+  else tables.titles.put(thread, { ...mark, owner: null, dueAt })
 }
 
 /**

@@ -22,7 +22,7 @@ export function getWorkingMemory(
   tables: ThreadTables, of: WorkingMemoryOf, reader?: { threadId: string; runId: string },
 ): WorkingMemoryRow | null {
   const owner = ownerOf(tables, of)
-  const record = tables.workingMemory(owner)
+  const record = tables.workingMemory.newest(owner)
   const thread = reader && tables.thread(reader.threadId)
   const run = thread && tables.run(thread, reader.runId)
   const current = run ? withStaged(tables, owner, record, run) : record
@@ -32,7 +32,7 @@ export function getWorkingMemory(
 export function listWorkingMemory(
   tables: ThreadTables, of: WorkingMemoryOf, { limit, before = Number.MAX_SAFE_INTEGER }: { limit: number; before?: number },
 ): WorkingMemoryRow[] {
-  return tables.workingMemories(ownerOf(tables, of), before, limit).map(workingMemoryRow)
+  return tables.workingMemory.list(ownerOf(tables, of), before, limit).map(workingMemoryRow)
 }
 
 export function mergeWorkingMemory(
@@ -55,7 +55,7 @@ export function checkWorkingMemory(
 ): number {
   const { key, resourceId } = thread
   const owner = initial.scope === 'resource' ? resourceOwner(resourceId) : key === undefined ? undefined : threadOwner({ key })
-  const before = owner === undefined ? undefined : tables.workingMemory(owner)
+  const before = owner === undefined ? undefined : tables.workingMemory.newest(owner)
   const after = applyChange(tables, owner ?? '', before, initial.change)
   return after === before ? 0 : addedBytes(tables, owner ?? '', after)
 }
@@ -67,8 +67,8 @@ export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, ini
 
 /** Copies the working memory of a thread to a copy of the thread, with its versions. */
 export function copyWorkingMemory(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
-  const versions = tables.workingMemories(threadOwner(from), Number.MAX_SAFE_INTEGER, KEPT_VERSIONS)
-  for (const version of versions.toReversed()) tables.addWorkingMemory(threadOwner(to), version, KEPT_VERSIONS)
+  const versions = tables.workingMemory.list(threadOwner(from), Number.MAX_SAFE_INTEGER, KEPT_VERSIONS)
+  for (const version of versions.toReversed()) tables.workingMemory.add(threadOwner(to), version, KEPT_VERSIONS)
 }
 
 /** Makes the staged changes of a run take effect, because it ended or was sealed by new input. The caller puts the run. */
@@ -79,7 +79,7 @@ export function applyStaged(tables: ThreadTables, run: RunRecord): void {
 }
 
 function stage(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, { owner, change }: StagedChange): WorkingMemoryRecord {
-  const before = withStaged(tables, owner, tables.workingMemory(owner), run)
+  const before = withStaged(tables, owner, tables.workingMemory.newest(owner), run)
   const known = stagedChanges(run)
   if (before && change.id !== undefined && known.some((staged) => staged.change.id === change.id)) return before
   const after = applyChange(tables, owner, before, change)
@@ -108,18 +108,18 @@ function withStaged(
 
 /** A quota of the change is that of the resource. */
 function writeChange(tables: ThreadTables, owner: string, change: WorkingMemoryChange, resourceId?: string): WorkingMemoryRecord {
-  const before = tables.workingMemory(owner)
-  if (before && change.id !== undefined && tables.hasWorkingMemoryChange(owner, change.id)) return before
+  const before = tables.workingMemory.newest(owner)
+  if (before && change.id !== undefined && tables.workingMemory.hasChange(owner, change.id)) return before
   const after = applyChange(tables, owner, before, change)
   if (after === before) return after
   if (change.quota && resourceId !== undefined) tables.checkQuota(resourceId, change.quota, { bytes: addedBytes(tables, owner, after) })
-  tables.addWorkingMemory(owner, after, KEPT_VERSIONS)
+  tables.workingMemory.add(owner, after, KEPT_VERSIONS)
   return after
 }
 
 /** A new version takes the place of the oldest that is kept. */
 function addedBytes(tables: ThreadTables, owner: string, { version, value }: WorkingMemoryRecord): number {
-  const oldest = version > KEPT_VERSIONS ? tables.workingMemoryAt(owner, version - KEPT_VERSIONS) : undefined
+  const oldest = version > KEPT_VERSIONS ? tables.workingMemory.at(owner, version - KEPT_VERSIONS) : undefined
   return Math.max(0, byteLength(value) - byteLength(oldest?.value ?? null))
 }
 
@@ -164,7 +164,7 @@ function taintOf({ taintedBy }: Pick<WorkingMemoryRecord, 'taintedBy'>): string[
 function versionToRestore(
   tables: ThreadTables, owner: string, before: WorkingMemoryRecord | undefined, restore: number | 'previous',
 ): WorkingMemoryRecord | undefined {
-  return tables.workingMemoryAt(owner, restore === 'previous' ? (before?.version ?? 0) - 1 : restore)
+  return tables.workingMemory.at(owner, restore === 'previous' ? (before?.version ?? 0) - 1 : restore)
 }
 
 function changedValue(

@@ -154,7 +154,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   async heartbeat(owner: string, until: number): Promise<void> {
     const length = until - this.now()
     const connection = await this.connection()
-    return connection.write((tables) => tables.putHeartbeat(owner, { until, length }), { first: true })
+    return connection.write((tables) => tables.processes.putHeartbeat(owner, { until, length }), { first: true })
   }
 
   resign(owner: string): Promise<void> {

@@ -4,14 +4,14 @@ import type { MessageRow } from '../../message/row.ts'
 import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
 import {
-  byteLength, messageRow, type CountedRow, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord, type RowRecord,
-  type RunRecord, type StartRow, type ThreadRecord,
+  byteLength, messageRow, type CountedRow, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord,
+  type PruningRecord, type RowRecord, type RunRecord, type StartRow, type ThreadRecord,
 } from '../core/records.ts'
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
 import { Recent } from './recent.ts'
-import { SqlSideTables } from './side-tables.ts'
+import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
@@ -47,8 +47,12 @@ function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: Th
 }
 
 /** The tables of threads in an SQL database. */
-export class SqlTables extends SqlSideTables implements ThreadTables {
+export class SqlTables implements ThreadTables {
   readonly #db: Statements
+  readonly #clock: StoreClock
+  readonly processes: SqlProcesses
+  readonly workingMemory: SqlWorkingMemory
+  readonly titles: SqlTitles
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -61,10 +65,17 @@ export class SqlTables extends SqlSideTables implements ThreadTables {
   purging = false
 
   constructor(statements: Statements, clock: StoreClock, ids = newId) {
-    super(statements, clock)
     this.#db = statements
+    this.#clock = clock
+    this.processes = new SqlProcesses(statements, clock)
+    this.workingMemory = new SqlWorkingMemory(statements)
+    this.titles = new SqlTitles(statements)
     this.newId = ids
     this.recent = new Recent(statements)
+  }
+
+  now(): number {
+    return this.#clock.now()
   }
 
   /** Writes the threads and signals that the transaction changed. Must be called before every commit. */
@@ -139,9 +150,9 @@ export class SqlTables extends SqlSideTables implements ThreadTables {
   removeThread(thread: ThreadRecord): void {
     this.#loaded.delete(thread.id)
     this.#db.run(sql.removeThread, thread.key)
-    this.removeTitle(thread)
+    this.titles.remove(thread)
     forgetDependents(this.#db, { threadId: thread.id })
-    this.#db.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
+    this.workingMemory.removeAll(threadOwner(thread))
     if (purgeThread(this.#db, thread.key)) return
     this.#db.run(sql.addPurge, thread.key)
     this.purging = true
@@ -267,6 +278,14 @@ export class SqlTables extends SqlSideTables implements ThreadTables {
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
     return this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
+  }
+
+  pruning(): PruningRecord | undefined {
+    return this.#db.one<PruningRecord>(sql.pruning)
+  }
+
+  putPruning({ after, dueAt }: PruningRecord): void {
+    this.#db.run(sql.putPruning, after, dueAt)
   }
 
   handOver(owner: string): void {

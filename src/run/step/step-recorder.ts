@@ -25,6 +25,51 @@ export type Shown = Chunk | readonly Chunk[]
 
 type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
+/** The blocks of text, or of reasoning, by the id of the provider, and their parts in the stored message. */
+class Blocks<Part extends TextPart | ReasoningPart> {
+  readonly #parts: MessagePart[]
+  readonly #newPart: () => Part
+  readonly #open = new Map<string, Part>()
+  /** Text that a processor held back may arrive after its block has ended. */
+  readonly #ended = new Map<string, Part>()
+
+  constructor(parts: MessagePart[], newPart: () => Part) {
+    this.#parts = parts
+    this.#newPart = newPart
+  }
+
+  open(id: string, metadata?: unknown): Part {
+    let part = this.#open.get(id)
+    if (!part) {
+      part = this.#newPart()
+      this.#open.set(id, part)
+      this.#parts.push(part)
+    }
+    keepMeta(part, metadata)
+    return part
+  }
+
+  /** The block of a text that was published: open, ended, or new. */
+  find(id: string): Part {
+    return this.#open.get(id) ?? this.#ended.get(id) ?? this.open(id)
+  }
+
+  close(id: string, metadata?: unknown): void {
+    const part = this.#open.get(id)
+    if (!part) return
+    keepMeta(part, metadata)
+    this.#open.delete(id)
+    this.#ended.set(id, part)
+  }
+
+  /** Closes the open blocks, and returns their ids. */
+  closeAll(): string[] {
+    const ids = [...this.#open.keys()]
+    for (const id of ids) this.close(id)
+    return ids
+  }
+}
+
 /** Converts the parts of one model call into chunks to publish and into the parts of the stored message. */
 export class StepRecorder {
   readonly parts: MessagePart[] = []
@@ -41,11 +86,8 @@ export class StepRecorder {
   providerMetadata: ProviderOptions | undefined
   readonly #runId: string
   readonly #otherInput: (toolName: string) => OtherInput
-  readonly #openText = new Map<string, TextPart>()
-  readonly #openReasoning = new Map<string, ReasoningPart>()
-  /** Text that a processor held back may arrive after its block has ended. */
-  readonly #endedText = new Map<string, TextPart>()
-  readonly #endedReasoning = new Map<string, ReasoningPart>()
+  readonly #texts = new Blocks<TextPart>(this.parts, () => ({ type: 'text', text: '' }))
+  readonly #reasonings = new Blocks<ReasoningPart>(this.parts, () => ({ type: 'reasoning', reasoning: '' }))
   readonly #toolNames = new Map<string, string>()
   /** The id of the newest call under each id of the provider, and of each id that is not the provider's, that one. */
   readonly #newestIds = new Map<string, string>()
@@ -118,28 +160,14 @@ export class StepRecorder {
   /** Takes a part, and returns the chunk to publish. Text is recorded after it was published: see `keep`. */
   take(part: LanguageModelV4StreamPart): Chunk | undefined {
     switch (part.type) {
-      case 'text-delta':
-        this.#textPart(part.id, part.providerMetadata)
-        // The most frequent part: it creates no object that it doesn't need.
-        if (part.providerMetadata === undefined) return this.#chunk('text-delta', { id: part.id, text: part.delta })
-        return this.#chunk('text-delta', { id: part.id, text: part.delta, ...meta(part) })
       case 'text-start':
-        this.#textPart(part.id, part.providerMetadata)
-        return this.#chunk('text-start', { id: part.id, ...meta(part) })
+      case 'text-delta':
       case 'text-end':
-        keepMeta(this.#openText.get(part.id), part.providerMetadata)
-        closeBlock(part.id, this.#openText, this.#endedText)
-        return this.#chunk('text-end', { id: part.id, ...meta(part) })
-      case 'reasoning-delta':
-        this.#reasoningPart(part.id, part.providerMetadata)
-        return this.#chunk('reasoning-delta', { id: part.id, text: part.delta, ...meta(part) })
+        return this.#textBlock(part)
       case 'reasoning-start':
-        this.#reasoningPart(part.id, part.providerMetadata)
-        return this.#chunk('reasoning-start', { id: part.id, ...meta(part) })
+      case 'reasoning-delta':
       case 'reasoning-end':
-        keepMeta(this.#openReasoning.get(part.id), part.providerMetadata)
-        closeBlock(part.id, this.#openReasoning, this.#endedReasoning)
-        return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
+        return this.#reasoningBlock(part)
       case 'tool-input-start':
       case 'tool-input-delta':
       case 'tool-input-end':
@@ -190,14 +218,10 @@ export class StepRecorder {
   #keepText(chunk: Chunk): void {
     if (chunk.type === 'text-delta') {
       this.text += chunk.payload.text
-      const { id } = chunk.payload
-      const part = this.#openText.get(id) ?? this.#endedText.get(id) ?? this.#textPart(id, undefined)
-      part.text += chunk.payload.text
+      this.#texts.find(chunk.payload.id).text += chunk.payload.text
     } else if (chunk.type === 'reasoning-delta') {
       this.reasoningText += chunk.payload.text
-      const { id } = chunk.payload
-      const part = this.#openReasoning.get(id) ?? this.#endedReasoning.get(id) ?? this.#reasoningPart(id, undefined)
-      part.reasoning += chunk.payload.text
+      this.#reasonings.find(chunk.payload.id).reasoning += chunk.payload.text
     }
   }
 
@@ -240,12 +264,10 @@ export class StepRecorder {
   /** The end chunks of blocks that are still open when a stream is cut. The caller publishes and keeps them like other chunks. */
   closeOpen(): Chunk[] {
     const ends = [
-      ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
-      ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
+      ...this.#texts.closeAll().map((id) => this.#chunk('text-end', { id })),
+      ...this.#reasonings.closeAll().map((id) => this.#chunk('reasoning-end', { id })),
       ...[...this.#toolNames.keys()].map((toolCallId) => this.#chunk('tool-call-input-streaming-end', { toolCallId })),
     ]
-    for (const id of this.#openText.keys()) closeBlock(id, this.#openText, this.#endedText)
-    for (const id of this.#openReasoning.keys()) closeBlock(id, this.#openReasoning, this.#endedReasoning)
     this.#toolNames.clear()
     return ends
   }
@@ -261,26 +283,22 @@ export class StepRecorder {
     return { type, runId: this.#runId, from: 'AGENT', payload } as RunChunk
   }
 
-  #textPart(id: string, metadata: unknown): TextPart {
-    let part = this.#openText.get(id)
-    if (!part) {
-      part = { type: 'text', text: '' }
-      this.#openText.set(id, part)
-      this.parts.push(part)
-    }
-    keepMeta(part, metadata)
-    return part
+  #textBlock(part: PartOf<'text-start'> | PartOf<'text-delta'> | PartOf<'text-end'>): Chunk {
+    const { type, id } = part
+    if (type === 'text-end') this.#texts.close(id, part.providerMetadata)
+    else this.#texts.open(id, part.providerMetadata)
+    if (type !== 'text-delta') return this.#chunk(type, { id, ...meta(part) })
+    // The most frequent part: it creates no object that it doesn't need.
+    if (part.providerMetadata === undefined) return this.#chunk('text-delta', { id, text: part.delta })
+    return this.#chunk('text-delta', { id, text: part.delta, ...meta(part) })
   }
 
-  #reasoningPart(id: string, metadata: unknown): ReasoningPart {
-    let part = this.#openReasoning.get(id)
-    if (!part) {
-      part = { type: 'reasoning', reasoning: '' }
-      this.#openReasoning.set(id, part)
-      this.parts.push(part)
-    }
-    keepMeta(part, metadata)
-    return part
+  #reasoningBlock(part: PartOf<'reasoning-start'> | PartOf<'reasoning-delta'> | PartOf<'reasoning-end'>): Chunk {
+    const { type, id } = part
+    if (type === 'reasoning-end') this.#reasonings.close(id, part.providerMetadata)
+    else this.#reasonings.open(id, part.providerMetadata)
+    if (type === 'reasoning-delta') return this.#chunk(type, { id, text: part.delta, ...meta(part) })
+    return this.#chunk(type, { id, ...meta(part) })
   }
 
   #toolInput(part: PartOf<'tool-input-start'> | PartOf<'tool-input-delta'> | PartOf<'tool-input-end'>): Chunk {
@@ -398,11 +416,6 @@ function contentOf(parts: readonly MessagePart[]): string {
 
 function isCall(part: MessagePart, { toolInvocation }: ToolInvocationPart): part is ToolInvocationPart {
   return part.type === 'tool-invocation' && part.toolInvocation.toolCallId === toolInvocation.toolCallId
-}
-
-function closeBlock<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {
-  const part = open.get(id)
-  if (part && open.delete(id)) ended.set(id, part)
 }
 
 function isList(shown: Shown): shown is readonly Chunk[] {

@@ -12,7 +12,7 @@ import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommi
 import { linkAbort } from '../../base/promises.ts'
 import { abortEarly } from './early-abort.ts'
 import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
-import { maxUnconfirmed, whileFull } from './process-lease.ts'
+import { maxHeldBack, whileFull } from './process-lease.ts'
 import {
   continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
 } from './run-rows.ts'
@@ -62,7 +62,7 @@ export class ThreadHost implements RunHost {
   /** Set when another process has the lease, the store failed, or the thread was deleted. */
   #leaseLost: HeedError | undefined
   /** The chunks since the lease expired, until the store confirms it. */
-  #unconfirmed: Chunk[] | undefined
+  #heldBack: Chunk[] | undefined
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
@@ -165,15 +165,15 @@ export class ThreadHost implements RunHost {
     this.#leaseLost = new HeedError('fenced', `The lease of thread ${this.fence.threadId} ${why}`, {
       retryable: failure !== undefined, cause: failure,
     })
-    this.#unconfirmed = undefined
+    this.#heldBack = undefined
     this.#stop?.abort(this.#leaseLost)
   }
 
   /** The store has confirmed the lease, which had expired: publishes the chunks that were held back. */
   confirmLease(): void {
-    const held = this.#unconfirmed ?? []
-    this.#unconfirmed = undefined
-    for (const chunk of held) this.#publish(chunk)
+    const chunks = this.#heldBack ?? []
+    this.#heldBack = undefined
+    for (const chunk of chunks) this.#publish(chunk)
   }
 
   /** The thread was deleted, replaced or claimed: this host publishes and writes nothing more, and its callers get what the store has. */
@@ -232,7 +232,7 @@ export class ThreadHost implements RunHost {
       release()
       this.#clearRun()
       this.#drained.forget()
-      this.#unconfirmed = undefined
+      this.#heldBack = undefined
       this.#performing = false
       this.#callers = []
       this.#runtime.activeRuns.delete(run.runId)
@@ -278,7 +278,7 @@ export class ThreadHost implements RunHost {
         this.#runtime.environment,
       )
       this.#titler = setup.titler
-      if (begun.resumed) await this.#pendingInterrupts((id) => this.#interruptNext.add(id))
+      if (begun.resumed) await this.#findInterrupts((id) => this.#interruptNext.add(id))
       started = new Run(setup, this)
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
@@ -296,13 +296,13 @@ export class ThreadHost implements RunHost {
   }
 
   /** Finds interrupts whose message was lost, or that the previous process did not apply before it ended. */
-  async #pendingInterrupts(found: (id: string) => void): Promise<void> {
+  async #findInterrupts(found: (id: string) => void): Promise<void> {
     const waiting = await this.#runtime.store.listSignals({ threadId: this.fence.threadId }, { states: ['pending'] })
     for (const { id, route } of waiting) if (route === 'interrupt') found(id)
   }
 
   /** Applies the interrupts that are pending in the store. */
-  readonly applyPendingInterrupts = (): Promise<void> => this.#pendingInterrupts((id) => this.interrupt(id))
+  readonly applyPendingInterrupts = (): Promise<void> => this.#findInterrupts((id) => this.interrupt(id))
 
   /** Reports options that were lost with an earlier process, once; the next commit stores their names with the run. */
   #reportLostOptions({ threadId, runId, lost: known }: RunRow, lost: string[]): void {
@@ -357,7 +357,7 @@ export class ThreadHost implements RunHost {
     // Chunks after the stored end of a run stay valid when another process has the thread.
     if (this.#stop) {
       if (this.#leaseLost) return
-      if (this.#unconfirmed || this.#runtime.lease.expired) return this.#holdBack(chunk)
+      if (this.#heldBack || this.#runtime.lease.expired) return this.#holdBack(chunk)
     }
     this.#publish(chunk)
   }
@@ -369,9 +369,9 @@ export class ThreadHost implements RunHost {
 
   /** Publishes the chunk when the store has confirmed the lease, or a commit has. With too many of them the thread is claimed again. */
   #holdBack(chunk: Chunk): void {
-    this.#unconfirmed ??= []
-    if (this.#unconfirmed.length === maxUnconfirmed) return this.loseLease(new HeedError('store_failed', 'The store does not answer.'))
-    if (this.#unconfirmed.push(chunk) === 1) void this.#runtime.lease.beat()
+    this.#heldBack ??= []
+    if (this.#heldBack.length === maxHeldBack) return this.loseLease(new HeedError('store_failed', 'The store does not answer.'))
+    if (this.#heldBack.push(chunk) === 1) void this.#runtime.lease.beat()
   }
 
   /** A process that was paused after it stored the start of the tool must not execute it beside the next owner. */
@@ -411,7 +411,7 @@ export class ThreadHost implements RunHost {
     }
     if (this.#ended) this.#checkLease()
     // The commit has confirmed the lease.
-    if (this.#unconfirmed) this.confirmLease()
+    if (this.#heldBack) this.confirmLease()
     const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
     if (gone) announceEnded(this.#runtime, gone)
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)

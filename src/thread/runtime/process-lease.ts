@@ -15,7 +15,7 @@ const provedBeats = 3
 const longestWait = 128
 
 /** How many chunks a host holds back while the store does not confirm its lease. */
-export const maxUnconfirmed = 8_192
+export const maxHeldBack = 8_192
 
 /** Repeats a write while the store has no space for it. Nothing of it is stored then, so the model need not be called again. */
 export async function whileFull<T>({ clock }: ThreadRuntime, write: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { format } from 'node:util'
+import { format, promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { providerServer, type ProviderServer, type ScriptedStep } from '../src/testing/index.ts'
 
@@ -38,6 +38,14 @@ function blocksOf(page: string): Block[] {
 }
 
 const blocks = pages.flatMap(blocksOf)
+
+/** What a reader of docs/react.md has of their own: components that take what they are given. */
+const readersOwn = `declare const Message: (props: object) => React.JSX.Element
+declare const Ask: (props: { tool?: string; input: unknown; onYes?: () => void; onNo?: () => void; onGive?: (output: string) => void }) => React.JSX.Element
+declare const Composer: (props: { onSend: (text: string) => void; onQueue: (text: string) => void; onStop: () => void }) => React.JSX.Element
+export {}
+`
+
 const fileOf = ({ page, line }: Block) => join(folder, `${basename(page, '.md')}-${line}.ts`)
 
 let folder: string
@@ -94,13 +102,15 @@ describe('docs', () => {
     expect(errors).toContain("Model 'openai/gpt-5.5' needs a key. Set the environment variable OPENAI_API_KEY.")
   })
 
-  it('type-checks', () => {
-    const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
+  it('type-checks, and so do the components in docs/react.md, as they stand', async () => {
+    const components = [...readFileSync(join(root, 'docs/react.md'), 'utf8').matchAll(/```tsx\n(.*?)```/gs)].map(([, code = '']) => code)
+    expect(components.length).toBe(5)
+    for (const [index, code] of components.entries()) writeFileSync(join(folder, `component-${index}.tsx`), `import type React from 'react'\n${readersOwn}${code}`)
+    const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false, jsx: 'react-jsx' }, include: ['*.ts', '*.tsx'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const tsc = join(root, 'node_modules', '.bin', 'tsc')
-    const { stdout, status } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' })
-    expect(stdout).toBe('')
-    expect(status).toBe(0)
+    const checked = await promisify(execFile)(tsc, ['-p', folder, '--pretty', 'false']).then(() => '', ({ stdout, message }: { stdout?: string; message: string }) => stdout || message)
+    expect(checked).toBe('')
   })
 
   it.each(pages)('%s links to what is there', (page) => {

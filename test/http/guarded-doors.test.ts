@@ -1,25 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, createTool, Memory, type Message, type Processor } from '../../src/index.ts'
 import { apiKeys, principalScopes } from '../../src/http/server.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
-import { newFile } from '../new-file.ts'
 import { idle, soon } from '../thread/said.ts'
-import { served } from './serving.ts'
+import { serving } from './serving.ts'
 
 const word = 'xyzzy'
 const own = { threadId: 'one', resourceId: 'alice' }
 const keys = { tenant: 'key-of-the-tenant-00000', operator: 'key-of-the-operator-000' }
 
+/** How often a guardrail has seen the word, and what replaces it: tests that share a server tell their own texts by it. */
+const seen = { count: 0, gone: '[gone]' }
+const sees = (text: string) => {
+  if (text.includes(word)) seen.count++
+  return text.includes(word)
+}
+
 /** A guardrail as a program writes it: it looks at the messages, and knows no door. */
 const refuse: Processor = {
   id: 'no-magic',
-  processInput: ({ messages, abort }) => (JSON.stringify(messages).includes(word) ? abort('magic words are not allowed') : undefined),
+  processInput: ({ messages, abort }) => (sees(JSON.stringify(messages)) ? abort('magic words are not allowed') : undefined),
 }
 const redact: Processor = {
   id: 'redact-magic',
-  processInput: ({ messages }) => JSON.parse(JSON.stringify(messages).replaceAll(word, '[gone]'), (key, value: unknown) => (key === 'createdAt' ? new Date(value as string) : value)) as Message[],
+  processInput({ messages }) {
+    const text = JSON.stringify(messages)
+    sees(text)
+    return JSON.parse(text.replaceAll(word, seen.gone), (key, value: unknown) => (key === 'createdAt' ? new Date(value as string) : value)) as Message[]
+  },
 }
 
 /** Every value in every table of the file. */
@@ -33,8 +47,15 @@ function stored(file: string): string {
   }
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'heed-doors-'))
+const shared = new Map<Processor, ReturnType<typeof world>>()
+afterAll(async () => {
+  for (const opened of shared.values()) await (await opened).close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
 async function world(guard: Processor, script: Script = () => '{"a":"x"}') {
-  const file = newFile()
+  const file = join(folder, `${randomUUID()}.db`)
   const model = scriptedModel(script)
   const memory = new Memory({ options: { workingMemory: { enabled: true, scope: 'thread' }, semanticRecall: false } })
   const pay = createTool({ id: 'pay', inputSchema: { type: 'object', properties: {} } as const, requireApproval: true, execute: async () => 'paid' })
@@ -46,12 +67,30 @@ async function world(guard: Processor, script: Script = () => '{"a":"x"}') {
   // On the same storage, and without guardrails.
   const open = new Agent({ id: 'open', model: scriptedModel(() => 'Fine.'), memory })
   const auth = apiKeys({ [keys.tenant]: { id: 'tenant', resources: ['alice'], scopes: principalScopes.tenant }, [keys.operator]: { id: 'operator', resources: '*' } })
-  const { ask: fetched } = await served({ guide, open }, { auth, storage: new LibSQLStore({ url: `file:${file}` }) })
+  const { ask: fetched, server } = await serving({ guide, open }, { auth, storage: new LibSQLStore({ url: `file:${file}` }) })
   const as = async (who: keyof typeof keys, path: string, json?: object, method = json ? 'POST' : 'GET') => {
     const response = await fetched(path, { method, headers: { authorization: `Bearer ${keys[who]}`, ...(json && { 'content-type': 'application/json' }) }, ...(json && { body: JSON.stringify(json) }) })
     return { http: response.status, text: await response.text() }
   }
-  return { guide, model, as, file, dump: () => stored(file) }
+  return { guide, as, dump: () => stored(file), model, calls: () => JSON.stringify(model.calls), close: () => server.close() }
+}
+
+/** A server that tests with the same guardrail share, without the threads and calls of an earlier test. */
+async function emptied(guard: Processor, gone = '[gone]') {
+  const opened = shared.get(guard) ?? world(guard)
+  shared.set(guard, opened)
+  const here = await opened
+  for (const threadId of ['one', 'new']) await here.as('operator', `/memory/threads/${threadId}?resourceId=alice`, undefined, 'DELETE')
+  const earlier = here.model.calls.length
+  seen.gone = gone
+  return { ...here, calls: () => JSON.stringify(here.model.calls.slice(earlier)) }
+}
+
+/** A server of the test's own. */
+async function ownWorld(guard: Processor, script: Script) {
+  const here = await world(guard, script)
+  onTestFinished(here.close)
+  return here
 }
 
 const createdAt = '2026-01-01T00:00:00.000Z'
@@ -159,18 +198,19 @@ async function readAll({ as, guide }: Awaited<ReturnType<typeof world>>) {
 
 describe('a text of a limited principal', () => {
   it.each(Object.keys(doors))('[H8.5] that a guardrail refuses is stored nowhere and read by no model: %s', async (door) => {
-    const here = await world(refuse)
+    const here = await emptied(refuse)
     await before(here)
     const [path, body, method] = doors[door] as [string, object, string?]
     const { http, text: answer } = await here.as('tenant', path, body, method)
     expect({ http, ...(JSON.parse(answer) as object) }).toMatchObject({ http: 422, code: 'tripwire', details: { processorId: 'no-magic', reason: 'magic words are not allowed' } })
     await readAll(here)
     expect(here.dump()).not.toContain(word)
-    expect(JSON.stringify(here.model.calls)).not.toContain(word)
+    expect(here.calls()).not.toContain(word)
   })
 
   it.each(Object.keys(doors))('[H8.5] that a guardrail changes is stored as it was left: %s', async (door) => {
-    const here = await world(redact)
+    const gone = `[gone: ${door}]`
+    const here = await emptied(redact, gone)
     await before(here)
     const [path, body, method] = doors[door] as [string, object, string?]
     const { http, text: answer } = await here.as('tenant', path, body, method)
@@ -178,42 +218,40 @@ describe('a text of a limited principal', () => {
     if (door !== 'the schema of an output') expect({ http, answer: answer.slice(0, 300) }).toEqual({ http: 200, answer: expect.any(String) })
     await readAll(here)
     expect(here.dump()).not.toContain(word)
-    expect(JSON.stringify(here.model.calls)).not.toContain(word)
-    expect(here.dump() + JSON.stringify(here.model.calls)).toContain('[gone]')
+    expect(here.calls()).not.toContain(word)
+    expect(here.dump() + here.calls()).toContain(gone)
   })
 
   it.each(Object.keys(schemas))('[H8.5] is read by no model that a guardrail keeps from it, wherever a schema has it: %s', async (place) => {
-    const here = await world(refuse)
+    const here = await emptied(refuse)
     const path = '/agents/guide/generate'
     const { http, text: answer } = await here.as('tenant', path, schemas[place])
     expect({ http, ...(JSON.parse(answer) as object) }).toMatchObject({ http: 422, code: 'tripwire', details: { processorId: 'no-magic' } })
-    const other = await world(redact)
+    const other = await emptied(redact)
     const { http: status, text: changed } = await other.as('tenant', path, schemas[place])
     if (status === 422) expect(JSON.parse(changed)).toMatchObject({ code: 'tripwire', details: { keyword: expect.any(String) } })
-    expect(JSON.stringify([here.model.calls, other.model.calls])).not.toContain(word)
+    expect(here.calls() + other.calls()).not.toContain(word)
   })
 
   it('[H8.5] is a pattern, reference or type of a schema, which a guardrail may refuse and not change', async () => {
-    const here = await world(redact)
+    const here = await emptied(redact)
     for (const place of ['a pattern', 'a format', 'an $id', 'a pattern of names', 'a pattern of an output']) {
       expect([place, await here.as('tenant', '/agents/guide/generate', schemas[place])]).toMatchObject([place, { http: 422 }])
     }
-    expect(here.model.calls).toEqual([])
+    expect(here.calls()).toBe('[]')
   })
 
   it.each(Object.keys(runDoors))('[H8.5] that enters a run is checked by the run, once: %s', async (door) => {
-    let seen = 0
-    const counting = (guard: Processor): Processor => ({ ...guard, processInput: (args) => (JSON.stringify(args.messages).includes(word) && seen++, guard.processInput?.(args)) as never })
     const [path, body] = runDoors[door] as [string, object]
     for (const guard of [refuse, redact]) {
-      seen = 0
-      const here = await world(counting(guard))
+      const here = await emptied(guard)
       await before(here)
+      seen.count = 0
       expect(await here.as('tenant', path, body)).toMatchObject({ http: 200 })
       await readAll(here)
-      expect(seen).toBe(1)
+      expect(seen.count).toBe(1)
       expect(here.dump()).not.toContain(word)
-      expect(JSON.stringify(here.model.calls)).not.toContain(word)
+      expect(here.calls()).not.toContain(word)
     }
   })
 
@@ -228,7 +266,7 @@ describe('a text of a limited principal', () => {
       ['ask', 'send-tool-approval', () => ({ ...own, approved: true, resumeData: word })],
     ]
     for (const [tool, path, body] of decisions) for (const guard of [refuse, redact]) {
-      const here = await world(guard, script(tool))
+      const here = await ownWorld(guard, script(tool))
       expect(await here.as('tenant', '/agents/guide/send-message', { ...own, message: 'Go.' })).toMatchObject({ http: 200 })
       await soon(async () => (await here.guide.activeRun(own))?.status).toBe('suspended')
       const { runId = '' } = (await here.guide.activeRun(own)) ?? {}
@@ -236,12 +274,12 @@ describe('a text of a limited principal', () => {
       if (guard === refuse) expect((await here.guide.activeRun(own))?.status).toBe('suspended')
       else await idle(here.guide, own)
       expect(here.dump()).not.toContain(word)
-      expect(JSON.stringify(here.model.calls)).not.toContain(word)
+      expect(here.calls()).not.toContain(word)
     }
   })
 
   it('[H8.5] is checked for limited principals: what an operator writes is the program’s', async () => {
-    const here = await world(refuse)
+    const here = await emptied(refuse)
     await before(here)
     expect(await here.as('operator', '/memory/threads/one/working-memory?resourceId=alice', { workingMemory: word })).toMatchObject({ http: 200 })
     expect(here.dump()).toContain(word)

@@ -4,11 +4,19 @@ import { HeedClient } from '../../src/client/index.ts'
 import { serve, type ServeOptions } from '../../src/http/server.ts'
 
 /** A real server on a free port, closed when the test is over. */
-export async function served(agents: Record<string, Agent>, options: ServeOptions & { storage?: Storage; logger?: Logger } = {}) {
+export async function served(agents: Record<string, Agent>, options: ServedOptions = {}) {
+  const served = await serving(agents, options)
+  onTestFinished(() => served.server.close())
+  return served
+}
+
+type ServedOptions = ServeOptions & { storage?: Storage; logger?: Logger }
+
+/** A real server on a free port, which the caller closes: for the tests of a file that share it. */
+export async function serving(agents: Record<string, Agent>, options: ServedOptions = {}) {
   const { storage = new InMemoryStore(), logger = silentLogger, ...serveOptions } = options
   const heed = new Heed({ agents, storage, logger })
   const server = await serve(heed, { port: 0, handleSignals: false, ...serveOptions })
-  onTestFinished(() => server.close())
   const ask = (path: string, init: RequestInit & { json?: unknown } = {}) => {
     const { json, ...rest } = init
     return fetch(`${server.url}/api${path}`, {

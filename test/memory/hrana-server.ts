@@ -25,17 +25,47 @@ type Outcome = { result: unknown } | { error: { message: string; code: string } 
 
 const codes: Readonly<Record<number, string>> = { 5: 'SQLITE_BUSY', 6: 'SQLITE_LOCKED', 11: 'SQLITE_CORRUPT', 19: 'SQLITE_CONSTRAINT' }
 
-/** A connection that a client comes back to by its baton. */
-class Stream {
-  readonly #database: DatabaseSync
-  readonly #texts = new Map<number, string>()
+/** The connections of a server. A new connection reads the whole schema, so that one is used again when its stream has ended. */
+class Connections {
+  readonly #path: string
+  readonly #all: DatabaseSync[] = []
+  readonly #free: DatabaseSync[] = []
 
   constructor(path: string) {
-    this.#database = new DatabaseSync(path, { enableForeignKeyConstraints: false, timeout: 0 })
+    this.#path = path
+  }
+
+  take(): DatabaseSync {
+    const free = this.#free.pop()
+    if (free) return free
+    const database = new DatabaseSync(this.#path, { enableForeignKeyConstraints: false, timeout: 0 })
+    this.#all.push(database)
+    return database
+  }
+
+  release(database: DatabaseSync): void {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    this.#free.push(database)
   }
 
   close(): void {
-    this.#database.close()
+    for (const database of this.#all) database.close()
+  }
+}
+
+/** What a client comes back to by its baton: a connection and texts of its own. */
+class Stream {
+  readonly #connections: Connections
+  readonly #database: DatabaseSync
+  readonly #texts = new Map<number, string>()
+
+  constructor(connections: Connections) {
+    this.#connections = connections
+    this.#database = connections.take()
+  }
+
+  close(): void {
+    this.#connections.release(this.#database)
   }
 
   answer(request: Request): Outcome {
@@ -113,6 +143,7 @@ class Stream {
 
 /** A database server that speaks Hrana 2 over HTTP, or over TLS with a certificate, on a file. It wants a token, and counts what it is asked. */
 export async function hranaServer(path: string, token: string, secure?: { key: string; cert: string }): Promise<{ url: string; asked(): number; close(): Promise<void> }> {
+  const connections = new Connections(path)
   const streams = new Map<string, Stream>()
   let last = 0
   let asked = 0
@@ -126,7 +157,7 @@ export async function hranaServer(path: string, token: string, secure?: { key: s
   async function pipeline(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { baton, requests } = await bodyOf(request)
     asked++
-    const stream = baton === null ? new Stream(path) : streams.get(baton)
+    const stream = baton === null ? new Stream(connections) : streams.get(baton)
     if (!stream) return void response.writeHead(400).end('This stream is gone.')
     if (baton !== null) streams.delete(baton)
     const results = requests.map((one) => {
@@ -146,7 +177,7 @@ export async function hranaServer(path: string, token: string, secure?: { key: s
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      for (const stream of streams.values()) stream.close()
+      connections.close()
     },
   }
 }

@@ -1,10 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv } from 'ajv'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Channel, directChannel } from '../../src/channel/index.ts'
 import { serve } from '../../src/http/server.ts'
@@ -15,7 +16,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { said } from '../channel/answering.ts'
 import { secret, standard } from '../sources/signing.ts'
 import { soon } from '../thread/said.ts'
-import { calls, typedClient, type World } from './calls.ts'
+import { calls, typedClient, type Waiting, type World } from './calls.ts'
 import { document, generateTypes, routes } from './document.ts'
 
 const scope = { threadId: 'thread-1', resourceId: 'user-1' }
@@ -48,16 +49,48 @@ function parts({ file }: Parts) {
   const channel = new Channel({ id: 'phone', adapter: phone, resourceId: 'user-1', mode: 'message', agent })
   const storage = new LibSQLStore({ url: `file:${file}` })
   const heed = new Heed({ agents: { guide: agent }, storage, sources: [shop], channels: [channel], logger: silentLogger })
-  return { phone, shop, agent, heed, model: used }
+  return { phone, shop, agent, heed, storage, model: used }
 }
 
-/** A thread with something of everything. */
-async function world(waiting?: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-openapi-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'heed.db')
+const folder = mkdtempSync(join(tmpdir(), 'heed-openapi-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+type Made = Pick<World, 'runId' | 'toolCallId' | 'notificationId' | 'replyId'>
+
+/** Files with a thread that has something of everything, by what waits there: made once, and copied for each call. */
+const prepared = new Map<Waiting | undefined, Promise<{ file: string; made: Made }>>()
+
+function prepare(waiting: Waiting | undefined) {
+  const known = prepared.get(waiting) ?? furnished(waiting)
+  prepared.set(waiting, known)
+  return known
+}
+
+async function furnished(waiting: Waiting | undefined): Promise<{ file: string; made: Made }> {
+  const file = join(folder, `${waiting ?? 'plain'}.db`)
   if (waiting === 'parked') await park(file)
-  const { phone, shop, agent, heed } = parts({ file })
+  const { phone, shop, agent, heed, storage } = parts({ file })
+  await heed.start()
+  if (waiting === 'parked') await soon(() => storage.countRuns({ status: ['parked'] })).toBe(1)
+  else await agent.sendMessage({ contents: 'Hi', id: 'sent-1' }, scope).outcome
+  await soon(() => agent.activeRun(scope)).toBeNull()
+  const ids = waiting === 'parked' ? { notificationId: 'none', replyId: 'none' } : await furnish({ agent, phone, heed })
+  await shop.subscribe({ ...scope, agentId: 'guide', externalId: 'order-7' })
+  if (waiting === 'Pay' || waiting === 'Ask') {
+    await agent.generate(waiting, { memory: { thread: scope.threadId, resource: scope.resourceId } })
+    await agent.queueMessage({ contents: 'Later.', id: 'queued-1' }, scope).stored
+  }
+  const { runs: [run] } = await agent.listSuspendedRuns(scope)
+  await heed.close()
+  return { file, made: { runId: run?.runId ?? 'none', toolCallId: run?.toolCalls[0]?.toolCallId ?? 'none', ...ids } }
+}
+
+/** A server on a copy of a prepared file. */
+async function world(waiting: Waiting | undefined) {
+  const { file: original, made } = await prepare(waiting)
+  const file = join(folder, `${randomUUID()}.db`)
+  copyFileSync(original, file)
+  const { heed } = parts({ file })
   const server = await serve(heed, { port: 0, handleSignals: false })
   onTestFinished(() => server.close())
   const asked: Array<{ request: string; response: Response }> = []
@@ -68,21 +101,9 @@ async function world(waiting?: string) {
     asked.push({ request: `${request.method} ${new URL(request.url).pathname}`, response: response.clone() })
     return response
   }
-  const client = typedClient(server.url, fetch)
-  if (waiting === 'parked') await soon(async () => (await client.GET('/api/agents/{agentId}/parked-runs', { params: { path: { agentId: 'guide' } } })).data?.total).toBe(1)
-  else await agent.sendMessage({ contents: 'Hi', id: 'sent-1' }, scope).outcome
-  await soon(() => agent.activeRun(scope)).toBeNull()
-  const made = waiting === 'parked' ? { notificationId: 'none', replyId: 'none' } : await furnish({ agent, phone, heed })
-  await shop.subscribe({ ...scope, agentId: 'guide', externalId: 'order-7' })
-  if (waiting === 'Pay' || waiting === 'Ask') {
-    await agent.generate(waiting, { memory: { thread: scope.threadId, resource: scope.resourceId } })
-    await agent.queueMessage({ contents: 'Later.', id: 'queued-1' }, scope).stored
-  }
-  const { runs: [run] } = await agent.listSuspendedRuns(scope)
   const { body, headers } = standard(JSON.stringify({ resource: 'order-7', kind: 'paid', summary: 'Paid.' }))
   const webhook = { body: body as string, headers: headers as Record<string, string> }
-  asked.length = 0
-  const at: World = { client, runId: run?.runId ?? 'none', toolCallId: run?.toolCalls[0]?.toolCallId ?? 'none', ...made, webhook }
+  const at: World = { client: typedClient(server.url, fetch), ...made, webhook }
   return { at, asked }
 }
 

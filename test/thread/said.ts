@@ -9,11 +9,12 @@ export function gate(): { promise: Promise<void>; open(): void } {
   return { promise, open: resolve }
 }
 
-/** Looks again until it is so: each millisecond at first, then less often, so that a long wait leaves the processor to the other workers. */
+/** Looks again until it is so: at once first, then less and less often, so that a wait leaves the processor to what is waited for. */
 export function soon<T>(look: () => T | Promise<T>): ReturnType<typeof expect.poll<T>> {
   const start = performance.now()
   return expect.poll(async () => {
-    if (performance.now() - start > 300) await setTimeout(20)
+    const pause = Math.min(20, (performance.now() - start) / 5)
+    if (pause >= 1) await setTimeout(pause)
     return look()
   }, { interval: 1 })
 }

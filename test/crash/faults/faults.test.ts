@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,28 +38,61 @@ function smallDisk(size: string): string | undefined {
   return folder
 }
 
-/** A process that sends to the database. `worst` happens between what it sends before and after, `better` before its last sends. */
+/** A process that opens one database after the other. */
+class Sender {
+  readonly #child: ChildProcess
+  readonly #gone: Promise<unknown[]>
+  readonly #ended: Promise<never>
+
+  constructor(before = '') {
+    const command = [process.execPath, '--no-warnings', join(import.meta.dirname, 'sender.ts')]
+    this.#child = spawn('sh', ['-c', `${before}exec "$0" "$@"`, ...command], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    this.#gone = once(this.#child, 'exit')
+    this.#ended = this.#gone.then(([code, signal]) => {
+      throw new Error(`it ended without a word: ${String(code ?? signal)}`)
+    })
+    this.#ended.catch(() => {})
+  }
+
+  async #said(): Promise<unknown> {
+    return (await Promise.race([once(this.#child, 'message'), this.#ended]))[0] as unknown
+  }
+
+  async perform(plan: SenderPlan, worst: () => void, better: () => void): Promise<SenderReport> {
+    this.#child.send(plan)
+    expect(await this.#said()).toBe('ready')
+    worst()
+    this.#child.send('go')
+    expect(await this.#said()).toBe('sent')
+    better()
+    this.#child.send('go')
+    return (await this.#said()) as SenderReport
+  }
+
+  /** Nothing keeps it: no timer, no worker, no lock. */
+  async end(): Promise<void> {
+    this.#child.send('end')
+    expect(await this.#gone).toEqual([0, null])
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}
+
+let sender: Sender | undefined
+afterAll(() => sender?.kill())
+
+/** Sends to the database. `worst` happens between what is sent before and after, `better` before the last sends. */
 async function sending(database: string, plan: Partial<SenderPlan>, worst: () => void = () => {}, better: () => void = () => {}): Promise<SenderReport> {
-  const whole: SenderPlan = { database, before: 0, after: 5, bytes: 10, busyTimeout: 300, ...plan }
-  const command = [process.execPath, '--no-warnings', join(import.meta.dirname, 'sender.ts'), JSON.stringify(whole)]
-  const child = spawn('sh', ['-c', plan.exhaust ? 'ulimit -n 256; exec "$0" "$@"' : 'exec "$0" "$@"', ...command], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  undo.push(() => child.kill('SIGKILL'))
-  const gone = once(child, 'exit')
-  const ended = gone.then(([code, signal]) => {
-    throw new Error(`it ended without a word: ${String(code ?? signal)}`)
-  })
-  ended.catch(() => {})
-  const said = async () => (await Promise.race([once(child, 'message'), ended]))[0] as unknown
-  expect(await said()).toBe('ready')
-  worst()
-  child.send('go')
-  expect(await said()).toBe('sent')
-  better()
-  child.send('go')
-  const report = (await said()) as SenderReport
-  // Nothing keeps it: no timer, no worker, no lock.
-  expect(await gone).toEqual([0, null])
-  return report
+  const used = (sender ??= new Sender())
+  try {
+    return await used.perform({ database, before: 0, after: 5, bytes: 10, busyTimeout: 300, ...plan }, worst, better)
+  } catch (error) {
+    used.kill()
+    sender = undefined
+    throw error
+  }
 }
 
 async function signalsIn(database: string): Promise<string[]> {
@@ -203,7 +236,10 @@ describe('[A1.4] a database that something is wrong with', () => {
 
   it('[A1.6] is opened, and then the process has no file descriptors left: everything is stored', async () => {
     const database = join(newFolder(), 'heed.db')
-    const report = await sending(database, { exhaust: true })
+    const exhausted = new Sender('ulimit -n 256; ')
+    undo.push(() => exhausted.kill())
+    const report = await exhausted.perform({ database, before: 0, after: 5, bytes: 10, busyTimeout: 300, exhaust: true }, () => {}, () => {})
+    await exhausted.end()
     expect(report.refused).toEqual([])
     expect(report.stored).toHaveLength(8)
     expect(await signalsIn(database)).toEqual(report.stored)
@@ -234,5 +270,11 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(report.stored).toEqual(['before-0', 'before-1', 'before-2', 'before-3', 'before-4'])
     expect(codes(report)).toEqual(['store_gone'])
     expect(report.refused).toHaveLength(8)
+  })
+
+  it('keeps no process that has closed it, whatever was wrong', async () => {
+    await sending(join(newFolder(), 'heed.db'), {})
+    await sender?.end()
+    sender = undefined
   })
 })

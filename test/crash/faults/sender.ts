@@ -6,8 +6,8 @@ import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 
 /**
- * Sends signals to a database that something is wrong with, or that goes wrong when the parent says so, and reports what became of each. Then
- * it closes its Heed and has to end by itself.
+ * Sends signals to databases that something is wrong with, or that go wrong when the parent says so, and reports what became of each. It
+ * closes a Heed before it opens the next, and after the last plan it has to end by itself.
  */
 export interface SenderPlan {
   database: string
@@ -28,13 +28,8 @@ export interface SenderReport {
   closing: string
 }
 
-const plan = JSON.parse(process.argv[2] ?? '') as SenderPlan
-const agent = new Agent({ id: 'clerk', model: scriptedModel(() => 'Noted.') })
-const heed = new Heed({ agents: { clerk: agent }, storage: new LibSQLStore({ url: `file:${plan.database}`, busyTimeout: plan.busyTimeout }), logger: silentLogger })
-const report: SenderReport = { stored: [], refused: [], outcomes: {}, closing: 'well' }
-
-async function send(id: string): Promise<void> {
-  const contents = `${id} ${'.'.repeat(plan.bytes)}`
+async function send(agent: Agent, id: string, bytes: number, report: SenderReport): Promise<void> {
+  const contents = `${id} ${'.'.repeat(bytes)}`
   const receipt = agent.sendMessage({ contents, id }, { threadId: 't', resourceId: 'r' })
   try {
     await receipt.stored
@@ -44,10 +39,6 @@ async function send(id: string): Promise<void> {
     report.refused.push({ id, code, message, retryable })
   }
   report.outcomes[id] = (await receipt.outcome).action
-}
-
-async function sendSome(name: string, count: number): Promise<void> {
-  for (let index = 0; index < count; index++) await send(`${name}-${index}`)
 }
 
 /** Takes all file descriptors that the process may have. Returns them. */
@@ -60,19 +51,34 @@ function exhausted(): number[] {
   }
 }
 
-if (plan.exhaust) await heed.start()
-else await sendSome('before', plan.before)
-process.send?.('ready')
-await once(process, 'message')
-const files = plan.exhaust ? exhausted() : []
-await sendSome('after', plan.after)
-process.send?.('sent')
-await once(process, 'message')
-for (const file of files) closeSync(file)
-await sendSome('again', 3)
-try {
-  await heed.close()
-} catch (error) {
-  report.closing = isHeedError(error) ? error.code : String(error)
+async function perform({ database, before, after, bytes, busyTimeout, exhaust }: SenderPlan): Promise<void> {
+  const agent = new Agent({ id: 'clerk', model: scriptedModel(() => 'Noted.') })
+  const heed = new Heed({ agents: { clerk: agent }, storage: new LibSQLStore({ url: `file:${database}`, busyTimeout }), logger: silentLogger })
+  const report: SenderReport = { stored: [], refused: [], outcomes: {}, closing: 'well' }
+  const sendSome = async (name: string, count: number) => {
+    for (let index = 0; index < count; index++) await send(agent, `${name}-${index}`, bytes, report)
+  }
+  if (exhaust) await heed.start()
+  else await sendSome('before', before)
+  process.send?.('ready')
+  await once(process, 'message')
+  const files = exhaust ? exhausted() : []
+  await sendSome('after', after)
+  process.send?.('sent')
+  await once(process, 'message')
+  for (const file of files) closeSync(file)
+  await sendSome('again', 3)
+  try {
+    await heed.close()
+  } catch (error) {
+    report.closing = isHeedError(error) ? error.code : String(error)
+  }
+  process.send?.(report)
 }
-process.send?.(report, () => process.disconnect())
+
+for (;;) {
+  const [plan] = (await once(process, 'message')) as [SenderPlan | 'end']
+  if (plan === 'end') break
+  await perform(plan)
+}
+process.disconnect()

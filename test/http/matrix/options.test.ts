@@ -3,7 +3,7 @@ import type { JSONSchema } from '../../../src/http/route.ts'
 import { runOptions } from '../../../src/http/schema/schemas.ts'
 import { document, routes } from '../../openapi/document.ts'
 import type { Names } from '../every-route.ts'
-import { expectTable, Matrix, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
+import { expectTable, Matrix, needsAll, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
 
 const { paths } = document as unknown as { paths: Record<string, Record<string, Operation & { requestBody?: { content: { 'application/json': { schema: JSONSchema } } } }>> }
 
@@ -92,7 +92,7 @@ const bySchema: Record<string, unknown> = {
 async function ask(who: string, method: string, path: string, operation: Operation, option: string, value: unknown): Promise<string> {
   const world = await shared(waitingFor(path))
   const send = async (change: (body: Record<string, unknown>) => void): Promise<Told> => {
-    const names: Names = await world.matrix.furnish(`t${world.count++}`, waitingFor(path), /schedules|watches|notifications|working-memory/.test(path))
+    const names: Names = await world.matrix.furnish(`t${world.count++}`, waitingFor(path), needsAll(path))
     const { url, init } = requestTo(path, method, operation, names)
     const body = JSON.parse(init.body ?? '{}') as Record<string, unknown>
     // A decision continues a run, which has its options; results of the caller's tools begin one.

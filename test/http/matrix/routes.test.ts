@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { scopeOfRequest } from '../../../src/http/auth/scopes.ts'
 import { document, routes } from '../../openapi/document.ts'
 import type { Names } from '../every-route.ts'
-import { expectTable, Matrix, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
+import { expectTable, Matrix, needsAll, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
 
 const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> }
 
@@ -18,32 +18,28 @@ function cell({ status, code, details }: Told): string {
 }
 
 /** The cells of one route. Whoever may change something asks for a thread of its own. */
-async function row(method: string, path: string, operation: Operation, scope: string | undefined): Promise<string[]> {
-  const world = new Matrix()
-  try {
-    const threads: Names[] = []
-    for (const name of ['a', 'b', 'c', 'd', 'e']) threads.push(await world.furnish(name, waitingFor(path)))
-    const [shared, ofUser, ofTenant, ofOperator, ofOnly] = threads as [Names, Names, Names, Names, Names]
-    const told = async (who: string | undefined, names: Names) => {
-      const { url, init } = requestTo(path, method, operation, names)
-      return cell(await world.ask(who, url, init))
-    }
-    const foreign = { ...shared, resourceId: 'bob' }
-    const cells = [
-      await told(undefined, shared), await told('end user', ofUser), await told('other end user', foreign), await told('tenant', ofTenant),
-      await told('other tenant', foreign), await told('other tenant', shared), await told('operator', ofOperator),
-      scope === undefined ? '-' : await told(`only ${scope}`, ofOnly), scope === undefined ? '-' : await told(`without ${scope}`, shared),
-    ]
-    // What others asked for changed nothing of it, however they were answered.
-    const left = await world.ask('tenant', `/memory/threads/${shared.threadId}?resourceId=alice`, { method: 'GET', headers: {} })
-    expect([path, left.status]).toEqual([path, 200])
-    return cells
-  } finally {
-    await world.close()
+async function row(world: Matrix, method: string, path: string, operation: Operation, scope: string | undefined): Promise<string[]> {
+  const thread = (name: string) => world.furnish(`${method} ${path} ${name}`.replaceAll(/\W+/g, '-'), waitingFor(path), needsAll(path))
+  const shared = await thread('shared')
+  const told = async (who: string | undefined, names: Names) => {
+    const { url, init } = requestTo(path, method, operation, names)
+    return cell(await world.ask(who, url, init))
   }
+  const foreign = { ...shared, resourceId: 'bob' }
+  const cells = [
+    await told(undefined, shared), await told('end user', await thread('user')), await told('other end user', foreign), await told('tenant', await thread('tenant')),
+    await told('other tenant', foreign), await told('other tenant', shared), await told('operator', await thread('operator')),
+    scope === undefined ? '-' : await told(`only ${scope}`, await thread('only')), scope === undefined ? '-' : await told(`without ${scope}`, shared),
+  ]
+  // What others asked for changed nothing of it, however they were answered.
+  const left = await world.ask('tenant', `/memory/threads/${shared.threadId}?resourceId=alice`, { method: 'GET', headers: {} })
+  expect([path, left.status]).toEqual([path, 200])
+  return cells
 }
 
 it('[H8.1] [H3.2] every route answers everyone as the table says: routes.txt', { timeout: 180_000 }, async () => {
+  const world = new Matrix()
+  onTestFinished(() => world.close())
   const rows: string[][] = []
   for (const route of routes) {
     const path = `/api${route.path.replaceAll(/:(\w+)/g, '{$1}')}`
@@ -51,7 +47,7 @@ it('[H8.1] [H3.2] every route answers everyone as the table says: routes.txt', {
     expect(operation, path).toBeDefined()
     if (!operation) continue
     const scope = scopeOfRequest(route, route.path.endsWith('/send-tool-approval') ? { approved: true } : {})
-    rows.push([`${route.method} ${route.path}`, scope ?? 'none', ...(await row(route.method.toLowerCase(), path, operation, scope))])
+    rows.push([`${route.method} ${route.path}`, scope ?? 'none', ...(await row(world, route.method.toLowerCase(), path, operation, scope))])
   }
   const all = table([['route', 'scope', ...columns], ...rows])
   expectTable(new URL('routes.txt', import.meta.url), all)

@@ -111,6 +111,11 @@ export function waitingFor(path: string): 'Pay' | 'Ask' | undefined {
   return /approv|decline|queue|observe|recover|active-run|suspended|chat\/\{/.test(path) ? 'Pay' : undefined
 }
 
+/** Whether a route is about what a thread has beside its messages. */
+export function needsAll(path: string): boolean {
+  return /schedules|watches|notifications|lanes|working-memory/.test(path)
+}
+
 /** The request to a route that is right in everything. */
 export function requestTo(path: string, method: string, operation: Operation, names: Names): ReturnType<typeof request> {
   const { url, init } = request(path, method, operation, names)

@@ -1,53 +1,88 @@
 #!/usr/bin/env node
-import { style } from './render.ts'
-
-/** A command returns the exit code: 0 for success, 1 for problems that it found, 2 for arguments that it cannot use. */
-interface Command {
-  usage: string
-  about: string
-  run: (args: string[]) => Promise<number>
-}
-
-const commands: Record<string, Command> = {
-  'policy check': {
-    usage: 'policy check FILE...',
-    about: 'checks files of policies against the schema of Heed',
-    run: async (args) => (await import('./policy-check.ts')).checkPolicyFiles(args),
-  },
-}
-
-function usage(): string {
-  const width = Math.max(...Object.values(commands).map(({ usage: text }) => text.length))
-  const lines = Object.values(commands).map((command) => `  ${command.usage.padEnd(width)}   ${command.about}`)
-  return `heed COMMAND\n\n${lines.join('\n')}`
-}
+import { readFileSync } from 'node:fs'
+import { commands } from './commands/index.ts'
+import { readArguments } from './shell/arguments.ts'
+import type { Command } from './shell/command.ts'
+import { exitCodes, reportFailure, toFailure, wrongUsage } from './shell/failure.ts'
+import { helpOf, helpOfAll, usageOf } from './shell/help.ts'
+import { nearest } from './shell/nearest.ts'
+import { Output } from './shell/output.ts'
 
 /** The longest command that the arguments begin with. */
 function find(args: readonly string[]): { command: Command; rest: string[] } | undefined {
-  for (let length = args.length; length > 0; length--) {
-    const command = commands[args.slice(0, length).join(' ')]
-    if (command) return { command, rest: args.slice(length) }
-  }
-  return undefined
+  const found = commands
+    .filter(({ name }) => name.split(' ').every((word, index) => word === args[index]))
+    .toSorted((a, b) => b.name.length - a.name.length)[0]
+  return found && { command: found, rest: args.slice(found.name.split(' ').length) }
 }
 
-async function main(args: string[]): Promise<number> {
-  if (args.length === 0 || args.includes('--help') || args.includes('-h')) {
-    console.log(usage())
-    return args.length === 0 ? 2 : 0
+async function main(args: readonly string[]): Promise<number> {
+  const [first] = args
+  if (first === undefined) {
+    console.error(helpOfAll(commands))
+    return exitCodes.usage
   }
+  if (first === '--version' || first === '-v') {
+    console.log(version())
+    return exitCodes.done
+  }
+  if (first === '--help' || first === '-h' || first === 'help') return help(args.slice(1))
   const found = find(args)
-  if (found) return found.command.run(found.rest)
-  console.error(`heed: there is no command '${args.join(' ')}'.\n\n${usage()}`)
-  return 2
+  if (!found) throw unknownCommand(args)
+  const { command, rest } = found
+  const read = readArguments(command, rest)
+  if (read.options.help) {
+    console.log(helpOf(command))
+    return exitCodes.done
+  }
+  const { json, debug } = read.options
+  return command.run({
+    arguments: read.arguments, options: read.options as never, output: new Output(json === true), isDebug: debug === true,
+  })
+}
+
+/** `heed help send` is `heed send --help`. */
+function help(words: readonly string[]): number {
+  const found = find(words)
+  if (!found && words.length > 0 && !inGroup(words[0])) throw unknownCommand(words)
+  const group = commands.filter(({ name }) => words.length === 0 || name.startsWith(`${words[0]} `))
+  console.log(found ? helpOf(found.command) : helpOfAll(group))
+  return exitCodes.done
+}
+
+/** Whether there are commands of several words that begin with this one. */
+function inGroup(word: string | undefined): boolean {
+  return commands.some(({ name }) => name.startsWith(`${word} `))
+}
+
+function unknownCommand(args: readonly string[]): Error {
+  const [first = ''] = args
+  if (first.startsWith('-')) return wrongUsage(`there is no option ${first} before the command.`, 'heed --help lists the commands.')
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `))
+  if (group.length > 0) return wrongUsage(`'${first}' needs another word.`, group.map(usageOf).join('\n'))
+  const words = commands.map(({ name }) => name)
+  const near = nearest(args.slice(0, 2).join(' '), words) ?? nearest(first, [...words, ...words.map((name) => name.split(' ')[0] ?? '')])
+  const remedy = near === undefined ? 'heed --help lists the commands.' : `Did you mean heed ${near}?`
+  return wrongUsage(`there is no command '${first}'.`, remedy)
+}
+
+function version(): string {
+  const text = readFileSync(new URL(import.meta.resolve('heed/package.json')), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 // The reader of the output may stop reading: `heed … | head`.
 process.stdout.on('error', () => process.exit(1))
 
+const args = process.argv.slice(2)
 try {
-  process.exitCode = await main(process.argv.slice(2))
+  process.exitCode = await main(args)
 } catch (error) {
-  console.error(style.problem(`heed: ${error instanceof Error ? error.message : String(error)}`))
-  process.exitCode = 1
+  const failure = toFailure(error)
+  const options = args.slice(0, args.includes('--') ? args.indexOf('--') : undefined)
+  const command = find(args)?.command
+  console.error(reportFailure(failure, {
+    command: command?.name ?? '', isJSON: options.includes('--json'), isDebug: options.includes('--debug'),
+  }))
+  process.exitCode = failure.exitCode
 }

@@ -49,10 +49,10 @@ describe('heed policy check', () => {
     })
   })
 
-  it('[V4.8] points to each problem of a file, with a suggestion, and ends with 1', async () => {
+  it('[V4.8] points to each problem of a file, with a suggestion, and ends with 5', async () => {
     write('bad.cedar', `// é\n${fine}\tforbid(principal, action == Policy::Action::"recieve_signal", resource);\npermit(principal is Policy::Agnt, action, resource);\n`)
     expect(await heed('policy', 'check', 'bad.cedar')).toEqual({
-      code: 1,
+      code: 5,
       output: '',
       errors: [
         'bad.cedar:8:30: unrecognized action `Policy::Action::"recieve_signal"` (did you mean `Policy::Action::"receive_signal"`?)',
@@ -69,20 +69,29 @@ describe('heed policy check', () => {
   it('[V4.8] points to the end of a file that ends too early, and to an id that is used twice', async () => {
     write('short.cedar', 'permit(principal, action, resource)')
     expect(await heed('policy', 'check', 'short.cedar')).toMatchObject({
-      code: 1, errors: expect.stringMatching(/^short\.cedar:1:36: unexpected end of input \(.*\)\n {2}permit\(principal, action, resource\)\n {37}\^\n$/) as string,
+      code: 5, errors: expect.stringMatching(/^short\.cedar:1:36: unexpected end of input \(.*\)\n {2}permit\(principal, action, resource\)\n {37}\^\n$/) as string,
     })
     write('twice.cedar', `${fine}\n${fine}`)
     expect((await heed('policy', 'check', 'twice.cedar')).errors).toContain('twice.cedar:8:1: two policies have the id `forbid_email`')
   })
 
   it('[V4.8] says what is wrong with its arguments, without a stack', async () => {
-    expect(await heed('policy', 'check', 'missing.cedar')).toEqual({ code: 1, output: '', errors: 'missing.cedar: there is no such file\n' })
-    expect(await heed('policy', 'check', '.')).toEqual({ code: 1, output: '', errors: '.: is a folder\n' })
-    expect(await heed('policy', 'check')).toEqual({ code: 2, output: '', errors: 'heed policy check: name the file to check.\n' })
+    expect(await heed('policy', 'check', 'missing.cedar')).toEqual({ code: 5, output: '', errors: 'missing.cedar: there is no such file\n' })
+    expect(await heed('policy', 'check', '.')).toEqual({ code: 5, output: '', errors: '.: is a folder\n' })
+    expect(await heed('policy', 'check')).toEqual({ code: 2, output: '', errors: 'heed policy check: name the FILE: a file with policies.\n' })
     expect(await heed('policy', 'check', '--strict')).toMatchObject({ code: 2, errors: 'heed policy check: there is no option --strict.\n' })
-    const unknown = await heed('polcy', 'check', 'x')
-    expect(unknown).toMatchObject({ code: 2, output: '' })
-    expect(unknown.errors).toMatch(/^heed: there is no command 'polcy check x'\.\n\nheed COMMAND\n/)
     expect(await heed('--help')).toMatchObject({ code: 0, output: expect.stringContaining('policy check FILE...') as string, errors: '' })
+  })
+
+  it('[V4.8] [C1.3] prints one object for each file with --json, problems included', async () => {
+    write('fine.cedar', fine)
+    write('bad.cedar', 'permit(principal is Policy::Agnt, action, resource);')
+    const { code, output, errors } = await heed('policy', 'check', '--json', 'fine.cedar', 'bad.cedar', 'missing.cedar')
+    expect({ code, errors }).toEqual({ code: 5, errors: '' })
+    expect(output.trim().split('\n').map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { type: 'policy-file', file: 'fine.cedar', policies: 1, problems: [] },
+      { type: 'policy-file', file: 'bad.cedar', problems: [{ line: 1, column: 21, message: 'unrecognized entity type `Policy::Agnt`' }] },
+      { type: 'policy-file', file: 'missing.cedar', policies: 0, problems: [{ message: 'there is no such file' }] },
+    ])
   })
 })

@@ -1,34 +1,37 @@
 import { readFile } from 'node:fs/promises'
 import { styleText } from 'node:util'
 import { CedarPolicies, type PolicyProblem } from '../policy/index.ts'
+import { exitCodes, type ExitCode } from './shell/failure.ts'
+import type { Output } from './shell/output.ts'
 
 /** Checks each file and prints what is wrong with it, as compilers do. */
-export async function checkPolicyFiles(files: readonly string[]): Promise<number> {
-  const option = files.find((file) => file.startsWith('-'))
-  if (files.length === 0 || option !== undefined) {
-    console.error(option === undefined ? 'heed policy check: name the file to check.' : `heed policy check: there is no option ${option}.`)
-    return 2
-  }
+export async function checkPolicyFiles(files: readonly string[], output: Output): Promise<ExitCode> {
   const policies = new CedarPolicies()
   let failed = 0
-  for (const file of files) failed += (await checkFile(policies, file, files.length > 1)) ? 0 : 1
-  return failed === 0 ? 0 : 1
+  for (const file of files) failed += (await checkFile(policies, file, { isOneOfSeveral: files.length > 1, output })) ? 0 : 1
+  return failed === 0 ? exitCodes.done : exitCodes.problems
 }
 
-async function checkFile(policies: CedarPolicies, file: string, isOneOfSeveral: boolean): Promise<boolean> {
+async function checkFile(
+  policies: CedarPolicies, file: string, { isOneOfSeveral, output }: { isOneOfSeveral: boolean; output: Output },
+): Promise<boolean> {
+  const answer = (text: string, result: { policies: number; problems: readonly unknown[] }) => {
+    if (output.isJSON || result.problems.length === 0) output.answer(text, { type: 'policy-file', file, ...result })
+    else console.error(text)
+  }
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    console.error(`${file}: ${reason(error)}`)
+    answer(`${file}: ${reason(error)}`, { policies: 0, problems: [{ message: reason(error) }] })
     return false
   }
   const { problems, policies: found } = await policies.checkPolicies(text)
-  for (const problem of problems) console.error(describeProblem(file, text, problem))
-  if (problems.length > 0) return false
   const count = Object.keys(found).length
-  console.log(`${isOneOfSeveral ? `${file}: ` : ''}ok (${count} ${count === 1 ? 'policy' : 'policies'})`)
-  return true
+  const counted = `${isOneOfSeveral ? `${file}: ` : ''}ok (${count} ${count === 1 ? 'policy' : 'policies'})`
+  const described = problems.map((problem) => describeProblem(file, text, problem)).join('\n')
+  answer(problems.length === 0 ? counted : described, { policies: count, problems })
+  return problems.length === 0
 }
 
 /** The place, the message, the line, and a mark below the offending text. */

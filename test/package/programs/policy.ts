@@ -43,13 +43,13 @@ test('the command heed is installed, checks files of policies, and points into t
   const mark = `${' '.repeat(28)}${'^'.repeat('Policy::Action::"recieve_signal"'.length)}`
   const problem = 'unrecognized action `Policy::Action::"recieve_signal"` (did you mean `Policy::Action::"receive_signal"`?)'
   assert.deepEqual(heed({ 'typo.cedar': `${forbidEmail}\n${typo}` }), {
-    status: 1, stdout: '', stderr: `typo.cedar:2:29: ${problem}\n  ${typo}\n  ${mark}\n`,
+    status: 5, stdout: '', stderr: `typo.cedar:2:29: ${problem}\n  ${typo}\n  ${mark}\n`,
   })
   const several = heed({ 'fine.cedar': forbidEmail, 'short.cedar': 'permit(principal' })
-  assert.deepEqual([several.status, several.stdout], [1, 'fine.cedar: ok (1 policy)\n'])
+  assert.deepEqual([several.status, several.stdout], [5, 'fine.cedar: ok (1 policy)\n'])
   assert.match(several.stderr, /^short\.cedar:1:17: unexpected end of input/)
-  assert.deepEqual(heed({}, 'missing.cedar'), { status: 1, stdout: '', stderr: 'missing.cedar: there is no such file\n' })
-  assert.deepEqual(heed({}), { status: 2, stdout: '', stderr: 'heed policy check: name the file to check.\n' })
+  assert.deepEqual(heed({}, 'missing.cedar'), { status: 5, stdout: '', stderr: 'missing.cedar: there is no such file\n' })
+  assert.deepEqual(heed({}), { status: 2, stdout: '', stderr: 'heed policy check: name the FILE: a file with policies.\n' })
   assert.deepEqual(heed({}, '--strict'), { status: 2, stdout: '', stderr: 'heed policy check: there is no option --strict.\n' })
 })
 
@@ -62,6 +62,7 @@ test('without Cedar, the command names the package to install', (t) => {
   mkdirSync(join(modules, '.bin'))
   symlinkSync(join(modules, 'heed', 'dist', 'command-line.js'), join(modules, '.bin', 'heed'))
   assert.deepEqual(checking(t, modules)({ 'fine.cedar': forbidEmail }), {
-    status: 1, stdout: '', stderr: 'heed: Policies need the package @cedar-policy/cedar-wasm: npm install @cedar-policy/cedar-wasm.\n',
+    status: 1, stdout: '',
+    stderr: 'heed policy check: Policies need the package @cedar-policy/cedar-wasm: npm install @cedar-policy/cedar-wasm.\n  provider_not_installed\n',
   })
 })

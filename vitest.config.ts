@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { entriesOf } from './scripts/checks/entries.ts'
+import { LongestFirst } from './test/longest-first.ts'
 
 // Examples import the package by its name, as users do; tests run them on the sources.
 const root = import.meta.dirname
@@ -35,6 +36,7 @@ export default defineConfig({
     // TMPDIR is made and removed by `globalSetup`.
     // Child processes of the tests load the sources: without the cache each one strips the types of some 500 files first.
     env: { TMPDIR: folder, NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/heed-tests') },
+    sequence: { sequencer: LongestFirst },
     globalSetup: 'test/global-setup.ts',
     setupFiles: 'test/setup.ts',
     projects: [

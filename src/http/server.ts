@@ -39,19 +39,8 @@ const probingMs = 15_000
 
 /** Serves a Heed on Node, and starts it: runs that an earlier process left are continued. */
 export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
-  checkNames('serve()', options, [...optionNames, 'port', 'hostname', 'handleSignals'])
+  checkServeOptions(options)
   const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw refused('port', 'a whole number from 0 to 65535')
-  checkText('hostname', hostname)
-  if (typeof handleSignals !== 'boolean') throw refused('handleSignals', 'true or false')
-  const isOpen = handlerOptions.auth === undefined || handlerOptions.auth === 'local'
-  if (isOpen && !isLoopback(hostname)) {
-    throw new HeedError(
-      'invalid_argument',
-      `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that returns a principal. Without it, serve on localhost.`,
-      { details: { option: 'auth' } },
-    )
-  }
   const handler = new RequestHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
   const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
   // TCP probes find a peer that is gone, provided that they end before the next heartbeat is sent.
@@ -104,6 +93,22 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   if (handleSignals) for (const signal of signals) process.once(signal, onSignal)
   const { port: boundPort } = server.address() as AddressInfo
   return { url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${boundPort}`, close }
+}
+
+function checkServeOptions(options: ServeOptions): void {
+  checkNames('serve()', options, [...optionNames, 'port', 'hostname', 'handleSignals'])
+  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, auth } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw refused('port', 'a whole number from 0 to 65535')
+  checkText('hostname', hostname)
+  if (typeof handleSignals !== 'boolean') throw refused('handleSignals', 'true or false')
+  const isOpen = auth === undefined || auth === 'local'
+  if (isOpen && !isLoopback(hostname)) {
+    throw new HeedError(
+      'invalid_argument',
+      `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that returns a principal. Without it, serve on localhost.`,
+      { details: { option: 'auth' } },
+    )
+  }
 }
 
 function listen(server: Server, port: number, hostname: string): Promise<void> {

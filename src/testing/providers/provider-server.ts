@@ -65,51 +65,8 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
   if (pace !== undefined) checkPace(pace)
   const requests: RecordedRequest[] = []
   const open = new Set<AbortController>()
-  let nextStep = stepsOf(options.script ?? [], options.loop)
-
-  const server = createServer((request, response) => void handle(request, response))
-
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const stop = new AbortController()
-    const ended = Promise.withResolvers<Awaited<RecordedRequest['outcome']>>()
-    let broken = false
-    open.add(stop)
-    response.on('error', () => {})
-    response.once('close', () => {
-      open.delete(stop)
-      stop.abort()
-      ended.resolve(broken ? 'broken' : response.writableFinished ? 'answered' : 'disconnected')
-    })
-    const { pathname } = new URL(request.url ?? '/', url)
-    const protocol = protocols.find(({ path }) => path === pathname && request.method === 'POST')
-    if (!protocol) {
-      const message = `Send a POST to one of ${protocols.map(({ path }) => path).join(', ')}.`
-      return reply(response, 404, { error: { message } })
-    }
-    try {
-      const text = await readText(request)
-      const body = JSON.parse(text) as JSONObject
-      const recorded: RecordedRequest = {
-        index: requests.length,
-        protocol: protocol.name,
-        headers: request.headers,
-        body,
-        outcome: ended.promise,
-      }
-      requests.push(recorded)
-      const rejected = protocol.rejectionReason?.(body)
-      if (rejected !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: rejected }))
-      const step = await nextStep(recorded)
-      const target = protocol.readHeaders?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
-      const exchange = { protocol, index: recorded.index, body, ...target, characters: text.length }
-      broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'
-      if (broken) response.destroy()
-    } catch (error) {
-      if (stop.signal.aborted || response.headersSent) return void response.destroy()
-      reply(response, 400, protocol.failure({ status: 400, message: error instanceof Error ? error.message : String(error) }))
-    }
-  }
-
+  const answering: Answering = { clock, pace, requests, open, nextStep: stepsOf(options.script ?? [], options.loop) }
+  const server = createServer((request, response) => void respond(request, response, answering))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(0, '127.0.0.1', () => resolve())
@@ -132,10 +89,55 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
     script(script, options = {}) {
       checkNames('script()', options, ['loop'])
       const { loop } = options
-      nextStep = stepsOf(script, loop)
+      answering.nextStep = stepsOf(script, loop)
     },
     close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+interface Answering {
+  clock: Clock
+  pace: ProviderServerOptions['pace']
+  requests: RecordedRequest[]
+  /** Of the requests that are being answered. */
+  open: Set<AbortController>
+  nextStep: ReturnType<typeof stepsOf>
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, answering: Answering): Promise<void> {
+  const { clock, pace, requests, open } = answering
+  const stop = new AbortController()
+  const ended = Promise.withResolvers<Awaited<RecordedRequest['outcome']>>()
+  let broken = false
+  open.add(stop)
+  response.on('error', () => {})
+  response.once('close', () => {
+    open.delete(stop)
+    stop.abort()
+    ended.resolve(broken ? 'broken' : response.writableFinished ? 'answered' : 'disconnected')
+  })
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+  const protocol = protocols.find(({ path }) => path === pathname && request.method === 'POST')
+  if (!protocol) {
+    const message = `Send a POST to one of ${protocols.map(({ path }) => path).join(', ')}.`
+    return reply(response, 404, { error: { message } })
+  }
+  try {
+    const text = await readText(request)
+    const body = JSON.parse(text) as JSONObject
+    const recorded = { index: requests.length, protocol: protocol.name, headers: request.headers, body, outcome: ended.promise }
+    requests.push(recorded)
+    const rejected = protocol.rejectionReason?.(body)
+    if (rejected !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: rejected }))
+    const step = await answering.nextStep(recorded)
+    const target = protocol.readHeaders?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
+    const exchange = { protocol, index: recorded.index, body, ...target, characters: text.length }
+    broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'
+    if (broken) response.destroy()
+  } catch (error) {
+    if (stop.signal.aborted || response.headersSent) return void response.destroy()
+    reply(response, 400, protocol.failure({ status: 400, message: error instanceof Error ? error.message : String(error) }))
   }
 }
 

@@ -29,7 +29,7 @@ const maxRequests = 30
  */
 export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
   try {
-    return await abortActiveRun(runtime, scope, options)
+    return await new AbortRequest(runtime, scope, options).perform()
   } catch (error) {
     // The thread was deleted meanwhile, and its run with it.
     ignoreMissingThread(error)
@@ -37,71 +37,107 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
   }
 }
 
-async function abortActiveRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
-  const { clearPendingSignals: clearPending = false } = options
-  let { expectedRunId } = options
-  if (!runtime.isOpen || runtime.closing) await runtime.open()
-  const { closed } = runtime.waiters
+/** One call of `abortRun`: it reads the thread, aborts its run where that is, and reads again until the run has ended. */
+class AbortRequest {
+  readonly #runtime: ThreadRuntime
+  readonly #scope: Scope
+  readonly #clearPending: boolean
+  #expectedRunId: string | undefined
   /** The runner has the abort, and the run has not ended yet. */
-  let accepted = false
+  #accepted = false
   /** The epoch of the thread that is meant: of a later one with its id, nothing is cancelled. */
-  let since: number | undefined
+  #since: number | undefined
   /** The last signal that was pending when the abort was called, by its `ord`: a runner that clears late must not cancel later ones. */
-  let clearUpTo: number | undefined
-  /** The run is over. Where its end did not have the abort, or has not cleared yet what is pending, that is done here. */
-  const over = async (runId: string | undefined, aborted: boolean): Promise<AbortAnswer> => {
-    if (clearPending && (await cancelPending(runtime, scope, { since }))) await resolveLocalWaiters(runtime, scope.threadId)
-    return { aborted, ...(runId === undefined ? {} : { runId }) }
+  #clearUpTo: number | undefined
+
+  constructor(runtime: ThreadRuntime, scope: Scope, { expectedRunId, clearPendingSignals = false }: AbortOptions) {
+    this.#runtime = runtime
+    this.#scope = scope
+    this.#clearPending = clearPendingSignals
+    this.#expectedRunId = expectedRunId
   }
-  for (let requests = 0; requests < maxRequests; requests++) {
-    const thread = await runtime.store.getThread(scope)
-    closed.throwIfAborted()
-    const { runId, owner } = thread ?? {}
-    since ??= thread?.epoch
-    if (expectedRunId !== undefined && requests > 0 && thread && (thread.status === 'idle' || runId !== expectedRunId)) {
-      return over(expectedRunId, (await statusOf(runtime, scope, expectedRunId)) === 'aborted')
+
+  async perform(): Promise<AbortAnswer> {
+    const [runtime, { threadId }] = [this.#runtime, this.#scope]
+    if (!runtime.isOpen || runtime.closing) await runtime.open()
+    const { closed } = runtime.waiters
+    for (let requests = 0; requests < maxRequests; requests++) {
+      const thread = await runtime.store.getThread(this.#scope)
+      closed.throwIfAborted()
+      const answer = (await this.#answerOf(thread, requests > 0)) ?? (thread && (await this.#endRun(thread, requests, closed)))
+      if (answer) return answer
+    }
+    throw new HeedError(
+      'store_failed',
+      this.#accepted
+        ? `The run of thread ${threadId} was aborted and has not ended yet. Try again.`
+        : `The process that runs thread ${threadId} does not answer, and its lease does not expire. Try again.`,
+      { retryable: true, details: { threadId } },
+    )
+  }
+
+  /** The answer to the caller where the run that is meant has ended, or there is none. */
+  async #answerOf(thread: ThreadRow | null, again: boolean): Promise<AbortAnswer | undefined> {
+    const expected = this.#expectedRunId
+    this.#since ??= thread?.epoch
+    if (expected !== undefined && again && thread && (thread.status === 'idle' || thread.runId !== expected)) {
+      return this.#over(expected, (await statusOf(this.#runtime, this.#scope, expected)) === 'aborted')
     }
     if (!thread) return { aborted: false }
-    if (thread.status === 'idle' || runId === undefined) return over(undefined, false)
-    expectedRunId ??= runId
-    if (runId !== expectedRunId) {
-      const known = (await statusOf(runtime, scope, expectedRunId)) !== undefined
-      return known ? over(runId, false) : { aborted: false, runId }
-    }
+    const { runId, status } = thread
+    if (status === 'idle' || runId === undefined) return this.#over(undefined, false)
+    this.#expectedRunId ??= runId
+    if (runId === this.#expectedRunId) return undefined
+    const known = (await statusOf(this.#runtime, this.#scope, this.#expectedRunId)) !== undefined
+    return known ? this.#over(runId, false) : { aborted: false, runId }
+  }
+
+  /** The run is over. Where its end did not have the abort, or has not cleared yet what is pending, that is done here. */
+  async #over(runId: string | undefined, aborted: boolean): Promise<AbortAnswer> {
+    const [runtime, scope] = [this.#runtime, this.#scope]
+    const cancelled = this.#clearPending && (await cancelPending(runtime, scope, { since: this.#since }))
+    if (cancelled) await resolveLocalWaiters(runtime, scope.threadId)
+    return { aborted, ...(runId === undefined ? {} : { runId }) }
+  }
+
+  /** Ends the run here, or asks the process that runs it. Without an answer the next read shows whether it has ended. */
+  async #endRun(thread: ThreadRow, requests: number, closed: AbortSignal): Promise<AbortAnswer | undefined> {
+    const [runtime, scope, clearPending] = [this.#runtime, this.#scope, this.#clearPending]
+    const { id, owner, runId } = thread
+    if (runId === undefined) return undefined
     if (thread.status === 'suspended') {
-      if (await endSuspended(runtime, scope, runId, clearPending)) return { aborted: true, runId }
-      continue
+      return (await endSuspended(runtime, scope, runId, clearPending)) ? { aborted: true, runId } : undefined
     }
-    if (clearPending) clearUpTo ??= await lastPending(runtime, scope)
-    const host = runtime.hostOf(thread.id)
+    if (clearPending) this.#clearUpTo ??= await lastPending(runtime, scope)
+    const host = runtime.hostOf(id)
     if (host) {
       const reason = new HeedError('aborted', 'The run was aborted.')
-      host.abort({ reason, clearPending, clearUpTo, resourceId: scope.resourceId, runId })
+      host.abort({ reason, clearPending, clearUpTo: this.#clearUpTo, resourceId: scope.resourceId, runId })
       await within(runtime, host.runEnded)
-      continue
+      return undefined
     }
-    if (owner !== undefined && owner !== runtime.owner) {
-      if (runtime.peers.disconnected) throw unreachable(thread.id)
-      const answer = await runtime.peers.abort(owner, { threadId: thread.id, runId, clearPending, clearUpTo }, answerMs)
-      if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
-      accepted ||= answer?.aborted === true
-      // The run ends, has ended, or moved: the next read shows it.
-      if (answer) {
-        await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests), closed)
-        continue
-      }
+    const pause = () => sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests), closed)
+    // The run ends, has ended, or moved.
+    if (owner !== undefined && owner !== runtime.owner && (await this.#askOwner(owner, id, runId))) {
+      await pause()
+      return undefined
     }
-    if (!(await runtime.wake(thread.id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
+    if (!(await runtime.wake(id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
     // The thread is about to be claimed again here, after its host failed.
-    if (owner === runtime.owner && !runtime.hostOf(thread.id)) await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests), closed)
+    if (owner === runtime.owner && !runtime.hostOf(id)) await pause()
+    return undefined
   }
-  throw new HeedError(
-    'store_failed',
-    accepted
-      ? `The run of thread ${scope.threadId} was aborted and has not ended yet. Try again.`
-      : `The process that runs thread ${scope.threadId} does not answer, and its lease does not expire. Try again.`,
-    { retryable: true, details: { threadId: scope.threadId } },
-  )
+
+  /** Returns whether the process that has the lease answered. */
+  async #askOwner(owner: string, threadId: string, runId: string): Promise<boolean> {
+    const runtime = this.#runtime
+    if (runtime.peers.disconnected) throw unreachable(threadId)
+    const request = { threadId, runId, clearPending: this.#clearPending, clearUpTo: this.#clearUpTo }
+    const answer = await runtime.peers.abort(owner, request, answerMs)
+    if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
+    this.#accepted ||= answer?.aborted === true
+    return answer !== undefined
+  }
 }
 
 /**

@@ -47,7 +47,7 @@ export function inputStepArgs(
     logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
     sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.shownSteps,
-    // A change of the list would hold for the steps that follow.
+    // A change in the list would also apply to the later steps.
     tools: run.tools.definitions.map((definition) => ({ ...definition })),
     systemMessages: before.systemMessages ?? given.systemMessages ?? [],
     model: before.model ?? model,

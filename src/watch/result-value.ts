@@ -3,7 +3,7 @@ import { hasHiddenCharacters } from './candidate-text.ts'
 import { FORBIDDEN_KEYS, MAX_RESULT_DEPTH, MAX_RESULT_LENGTH, type ResultIssue, type ResultIssueCode } from './result-json.ts'
 import type { ResultNode, ResultValidation, Scalar } from './result-schema.ts'
 
-/** More issues than these help no one, and a list of them grows with what a sender wrote. */
+/** The most issues that are reported: a longer list would grow with what a sender wrote. */
 const MAX_ISSUES = 16
 /** Elements and properties of a value that are looked at before its schema is. */
 const MAX_PARTS = 1024

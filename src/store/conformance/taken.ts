@@ -3,7 +3,7 @@ import type { ClaimedCandidate } from '../contract/watches.ts'
 import { add, annotate, candidates, claim, inbound, judge, match, now, planned, settle } from './watch-fixture.ts'
 import type { WatchCase } from './watches.ts'
 
-/** What one watch takes from another, and one sender from others. Part of `watchConformance`. */
+/** Messages and verdicts that several watches or senders compete for. Part of `watchConformance`. */
 export const takenCases: WatchCase[] = [
   {
     name: '[V1.10] an earlier watch of a thread gets a message that ended a later one, also if it is annotated after that',

@@ -8,7 +8,7 @@ import { newId } from '../../base/ids.ts'
 import { makeFolder } from './location.ts'
 import { migrations, refuseUnknown, versionOf } from './migrations.ts'
 
-/** Writes a backup under another name first: what has the wanted name is whole and on the disk. */
+/** Writes the backup under a temporary name and renames it when it is complete and synced. */
 export async function writeBackup(to: string, write: (path: string) => Promise<unknown>): Promise<void> {
   if (existsSync(to))
     throw new HeedError('invalid_argument', `There is a file ${to} already. Name another for the backup, or remove it.`, {
@@ -31,7 +31,7 @@ async function sync(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** Refuses a backup that is none, is the database itself, is damaged or of a newer Heed, before anything is touched. */
+/** Rejects a file that is not a backup, is the database itself, is damaged, or is of a newer Heed. Nothing is written before that. */
 export async function checkBackup(path: string, database: string | undefined): Promise<void> {
   if (typeof path !== 'string' || path === '') throw refused('path', 'the path of a backup')
   if (database !== undefined && isSame(path, database)) {
@@ -42,7 +42,7 @@ export async function checkBackup(path: string, database: string | undefined): P
   await checkCopy(path)
 }
 
-/** One file, whatever it is called: by another path, or through a link of either kind. */
+/** Whether two paths name the same file, also through symbolic and hard links. */
 function isSame(path: string, database: string): boolean {
   const [one, other] = [path, database].map((name) => statSync(name, { bigint: true, throwIfNoEntry: false }))
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev
@@ -61,12 +61,12 @@ async function checkCopy(path: string): Promise<void> {
   }
 }
 
-/** Tables whose rows are of this moment and not of that of the backup. */
+/** Tables that a restore leaves as they are. */
 const ofTheMoment: ReadonlySet<string> = new Set(['heed_processes'])
 
 /**
- * Puts everything back as it was in a backup, in one transaction: other connections go on and see the one or the other. The
- * runs of now are fenced off; runs that were active in the backup are taken over by the next process that runs their agent.
+ * Restores the contents of a backup in one transaction: other connections stay open and read the state before it or after it. Active
+ * runs are fenced off; runs that were active in the backup are taken over by the next process that runs their agent.
  */
 export function restore(database: DatabaseSync, from: string): void {
   database.prepare('ATTACH ? AS backup').run(from)
@@ -98,7 +98,7 @@ export function restore(database: DatabaseSync, from: string): void {
       .run(floor)
     database.prepare('UPDATE heed_epochs SET floor = ?').run(floor)
     database.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'heed_threads'`).run(Number(key))
-    // What was indexed of the present is not what is there now. The backup may be from before anybody wanted to know of changes.
+    // A new generation makes the index of recall start over. A backup from before recall was first used has no row of it.
     database.exec('UPDATE heed_recall SET generation = hex(randomblob(8))')
     if (recalled) database.exec('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING')
     database.exec('COMMIT')
@@ -108,7 +108,7 @@ export function restore(database: DatabaseSync, from: string): void {
   }
 }
 
-/** The last epoch that a thread may have had in this database. */
+/** The highest epoch that a thread of this database may have. */
 function lastEpoch(database: DatabaseSync, schema: string): number {
   const text = `SELECT max(floor, (SELECT coalesce(max(epoch), 0) FROM ${schema}.heed_threads)) AS epoch FROM ${schema}.heed_epochs`
   return Number(database.prepare(text).get()?.epoch)

@@ -9,8 +9,8 @@ import { PreparedStatements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 
 /**
- * Does one thing that takes long, on a connection of its own, and ends. The transactions are the same as on the main thread; here it
- * may wait for the lock.
+ * Runs one long job on its own connection, and ends. The transactions are those of the main thread; this thread may block while it
+ * waits for the lock.
  */
 const { path, busyTimeout, job } = workerData as BulkOrder
 

@@ -4,7 +4,7 @@ import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts
 import { storeWork } from '../../base/promises.ts'
 import { openWorker } from '../../base/worker.ts'
 
-/** What takes too long for the event loop, with everything it needs. */
+/** A job that would block the event loop for too long, with its arguments. */
 export type BulkJob =
   | { kind: 'cloneThread'; scope: Scope; clone: ThreadClone }
   | { kind: 'deleteMessages'; scope: Scope }
@@ -17,7 +17,7 @@ export interface BulkOrder {
   job: BulkJob
 }
 
-/** An error on its way between threads: the class is lost, these are not. */
+/** The fields of an error that a message between threads keeps; its class is lost. */
 export interface CarriedError {
   message: string
   code?: string
@@ -28,7 +28,7 @@ export interface CarriedError {
 
 export type BulkAnswer = { result: unknown } | { error: CarriedError }
 
-/** Does what takes long in a thread of its own, which ends with it. */
+/** Runs one job in a worker thread, which ends with the job. */
 export function inBulk(order: BulkOrder): Promise<unknown> {
   const worker = openWorker(import.meta.url, 'bulk-worker', { workerData: order })
   return new Promise((resolve, reject) => {

@@ -4,8 +4,8 @@ import type { Copied } from './checkpoint.ts'
 
 /**
  * Copies the log into the database, off the main thread: a large checkpoint takes hundreds of milliseconds.
- * - `copy`: what the log holds now. Writers go on meanwhile.
- * - `renew`: the same while no writer of this process is at work, and then begins the log anew.
+ * - `copy`: copies the present log. Writers continue meanwhile.
+ * - `renew`: copies it while no writer of this process is active, and then resets the log.
  * - `end`: the worker ends.
  */
 const { path } = workerData as { path: string }
@@ -26,12 +26,12 @@ parentPort?.on('message', (wanted: 'copy' | 'renew' | 'end') => {
   parentPort?.postMessage({ how: wanted, pages } satisfies Copied)
 })
 
-/** The first write to a log that was copied begins it anew and waits for the disk. So that is a write of this thread, of what is there. */
+/** The first write after a complete copy resets the log and waits for the disk: this thread makes it, with the version that is stored. */
 function beginLog(): void {
   try {
     database.exec('BEGIN IMMEDIATE')
   } catch {
-    // Another process writes: then that one begins it.
+    // Another process is writing: its write resets the log.
     return
   }
   const version = Number(database.prepare('PRAGMA user_version').get()?.user_version)

@@ -1,32 +1,32 @@
 import type { Worker } from 'node:worker_threads'
 import { openWorker } from '../../base/worker.ts'
 
-/** So long the log becomes, about, before it is copied back. */
+/** The approximate length of the log at which it is copied into the database. */
 const logBytes = 32 * 2 ** 20
-/** So many pages are copied in a few milliseconds. */
+/** The number of pages that are copied in a few milliseconds. */
 const few = 2000
 const mostRounds = 4
-/** What a commit writes besides its rows, in rows. */
+/** The pages that a commit writes besides those of its rows, counted as rows. */
 const perCommit = 2
-/** A row and its indexes write no more pages than this, whatever a log of several processes seems to say. */
+/** The most pages that a row and its indexes write. The log also has pages of other processes, which would raise the estimate. */
 const mostPages = 16
 
-/** A copy that was made, and how many pages the log had then. */
+/** A finished copy, and the number of pages that the log had then. */
 export interface Copied {
   how: 'copy' | 'renew'
   pages: number
 }
 
 export interface CheckpointHost {
-  /** Lets no write begin until the answer is called. */
+  /** No write begins until the returned function is called. */
   hold(): () => void
-  /** No worker can be had: SQLite must do it by itself, however long that takes. */
+  /** The worker cannot be started: SQLite checkpoints by itself, in the thread of the writes. */
   giveUp(): void
 }
 
 /**
- * Keeps the log short. A worker copies it while writes go on, until little is left; for that rest writes are held, because the log
- * begins anew only when all of it was copied. Its file keeps its size: syncing blocks that exist is cheaper than syncing new ones.
+ * Keeps the log short. A worker copies it while writes continue, until little is left; for the rest writes are held, because SQLite
+ * resets the log only when all of it was copied. Its file keeps its size: syncing blocks that exist is cheaper than syncing new ones.
  *
  * Owns the worker, from the first time it is needed until `close`. The worker keeps the process alive only while it copies, since writes
  * may wait for that.
@@ -36,10 +36,10 @@ export class Checkpointer {
   readonly #interval: number
   readonly #host: CheckpointHost
   #worker: Worker | undefined
-  /** Rows that were written to the log: since it began, and until the last copy. */
+  /** The rows written to the log since it was reset, and those of them that the last copy had. */
   #rows = 0
   #copiedRows = 0
-  /** Few rows of many share a page where keys are far apart, and many of few do: each copy tells. */
+  /** The pages per row. It depends on how far apart the keys of a commit are, so each copy measures it again. */
   #pagesPerRow = 2
   #rounds = 0
   #resume: (() => void) | undefined
@@ -51,7 +51,7 @@ export class Checkpointer {
     this.#host = host
   }
 
-  /** A transaction that wrote so many rows was committed. */
+  /** Called after a commit, with the number of rows that it wrote. */
   committed(rows: number): void {
     this.#rows += rows + perCommit
     if (this.#pages() < this.#interval || this.#rounds > 0 || this.#ended) return
@@ -70,7 +70,7 @@ export class Checkpointer {
     await gone
   }
 
-  /** About how many pages are not copied yet. */
+  /** The estimated number of pages that are not copied yet. */
   #pages(): number {
     return (this.#rows - this.#copiedRows) * this.#pagesPerRow
   }
@@ -82,7 +82,7 @@ export class Checkpointer {
     tell(worker, how)
   }
 
-  /** What was written meanwhile is left. If that is little, the next round is the last. */
+  /** Copies again what was written during the last copy. Where that is little, writes are held and the next round is the last. */
   #copied(worker: Worker, { how, pages }: Copied): void {
     this.#letGo()
     if (pages > 0) this.#pagesPerRow = Math.min(mostPages, Math.max(1, pages / this.#copiedRows))

@@ -15,7 +15,7 @@ import { Writer } from './writer.ts'
 export interface ConnectionOptions {
   location: LocalLocation
   clock: Clock
-  /** For how long, in milliseconds, a write waits for another process to let go of the file. */
+  /** How long a write waits for the lock of another process, in milliseconds. */
   busyTimeout: number
 }
 
@@ -30,7 +30,7 @@ const shared = new Map<string, Shared>()
 /** A bulk job writes about as many pages as this number of rows. */
 const bulkRows = 4_000
 
-/** The one connection of this process to a database: reads at once, writes through the group commit. */
+/** The one connection of this process to a database: reads are synchronous, writes go through the group commit. */
 export class Connection implements SqlConnection {
   readonly name: string
   readonly statements: PreparedStatements
@@ -50,10 +50,10 @@ export class Connection implements SqlConnection {
   /** Changes when another connection has written. */
   #dataVersion = -1
   #rowsWritten = 0
-  /** Told after commits that changed messages. Must not throw. */
+  /** Called after commits that changed messages. Must not throw. */
   readonly onMessages = new Set<() => void>()
   readonly threadsEnded = new Set<ThreadsEnded>()
-  /** What uses this connection and ends before it. */
+  /** Objects that use this connection: they are closed before it. */
   readonly onClose = new Set<() => Promise<void>>()
 
   static async open(options: ConnectionOptions): Promise<Connection> {
@@ -125,7 +125,7 @@ export class Connection implements SqlConnection {
     this.#purge()
   }
 
-  /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
+  /** Writes in a transaction that all writes of this turn of the event loop share. */
   write<Result>(
     work: (tables: SqlTables, statements: Statements) => Result,
     { first, last }: TransactionSteps<Result> = {},
@@ -133,7 +133,7 @@ export class Connection implements SqlConnection {
     return this.#writer.write(() => work(this.#tables, this.statements), { first, last: last && ((result) => last(this.#tables, result)) })
   }
 
-  /** Sees one state of the database, also where it takes several statements. */
+  /** Reads in one snapshot of the database, also with several statements. */
   read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
     return this.#look(() => {
       this.#tables.forget()
@@ -147,7 +147,7 @@ export class Connection implements SqlConnection {
     })
   }
 
-  /** For a look with one statement, which is one state by itself. */
+  /** Reads with one statement, which needs no transaction for a consistent snapshot. */
   peek<Result>(work: (statements: Statements) => Result): Promise<Result> {
     return this.#look(() => work(this.statements))
   }
@@ -169,7 +169,7 @@ export class Connection implements SqlConnection {
     }
   }
 
-  /** Does in a thread of its own what would hold up the event loop. Needs a file. */
+  /** Runs in a worker thread a job that would block the event loop. Needs a file. */
   async bulk(job: BulkJob): Promise<unknown> {
     if (this.path === undefined) throw new Error('a database in memory has no other threads')
     const done = this.#writer.besideOwnWork()
@@ -188,13 +188,13 @@ export class Connection implements SqlConnection {
     }
   }
 
-  /** A copy of a database that is in memory. */
+  /** Writes a copy of a database in memory to a file. */
   async copyTo(path: string): Promise<void> {
     const { backup } = await import('node:sqlite')
     await backup(this.#database, path)
   }
 
-  /** For what has to read a database in memory; there is no other way to it. */
+  /** The database itself, for readers of a database in memory, which no other connection can open. */
   get database(): DatabaseSync {
     return this.#database
   }
@@ -247,7 +247,7 @@ export class Connection implements SqlConnection {
     }
   }
 
-  /** Another process may have brought the file to a version that this one knows nothing of: it writes no more. */
+  /** Rejects writes after another process has migrated the file to a version that this one does not know. */
   #refuseNewer(): void {
     const now = this.#tables.recent.dataVersion()
     if (now === this.#dataVersion) return
@@ -260,7 +260,7 @@ export class Connection implements SqlConnection {
     this.#dataVersion = now
   }
 
-  /** Removes what deleted threads left, a little at a time, between other writes. What a close interrupts goes on at the next open. */
+  /** Removes the rows of deleted threads in small transactions between other writes. The next open continues what a close interrupts. */
   #purge(): void {
     this.#tables.purging = false
     this.#purging ??= this.#purgeAll().finally(() => {
@@ -274,7 +274,7 @@ export class Connection implements SqlConnection {
         /* more is left */
       }
     } catch {
-      // The rows can't be seen by anyone; the next open tries again.
+      // No query returns these rows; the next open tries again.
     }
   }
 }
@@ -290,7 +290,7 @@ function pageSizeOf(database: DatabaseSync): number {
 function prepare(database: DatabaseSync, name: string, kind: LocalLocation['kind']): void {
   refuseUnknown(database, name)
   if (kind === 'file') {
-    // Of a new file. A turn changes a few bytes in each of some thirty pages, and every one of them is written whole.
+    // For a new file. A turn changes a few bytes in each of about thirty pages, and SQLite writes whole pages.
     database.exec('PRAGMA page_size = 2048')
     const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() ?? {}
     if (mode !== 'wal') throw new Error(`it can't keep a write-ahead log there (${String(mode)})`)
@@ -303,7 +303,7 @@ function prepare(database: DatabaseSync, name: string, kind: LocalLocation['kind
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -8000`)
   const changed = kind === 'memory' ? createInMemory(database, name) : migrate(database, name)
-  // The new file, its name and its tables are on disk before anyone relies on them.
+  // A new file, its name and its tables are on disk before the first write is confirmed.
   if (changed && kind === 'file') database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
 }
 
@@ -328,7 +328,7 @@ function createInMemory(database: DatabaseSync & Copyable, name: string): boolea
   return changed
 }
 
-/** Tries again while another process holds the file, letting everything else go on meanwhile. */
+/** Retries while another process holds the file, without blocking the event loop. */
 async function patiently<Result>(limit: number, act: () => Result): Promise<Result> {
   const since = performance.now()
   for (let pause = 1; ; pause = Math.min(40, pause * 2)) {

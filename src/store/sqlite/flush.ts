@@ -7,18 +7,18 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { storeWork } from '../../base/promises.ts'
 import { isOurs } from './migrations.ts'
 
-/** Syncs that are under way at once: while a slow one lasts, what was committed after it began is on its way to the disk already. */
+/** How many syncs run at once: later commits need not wait for the end of a slow sync before theirs starts. */
 const mostSyncs = 2
 
 /**
  * Makes commits survive a power cut, without making the event loop wait for the disk: SQLite writes its log, this syncs it.
- * A sync covers what was committed before it began. Callers that ask while as many as may be are under way share the next one.
+ * A sync covers what was committed before it began. Callers that arrive while the allowed number of syncs is running share the next one.
  */
 export class Flusher {
   readonly #sync: () => Promise<void>
   #committed = 0
   #synced = 0
-  /** In the order in which they began, and end. */
+  /** The running syncs, in the order in which they began; they resolve in that order. */
   readonly #syncing: Array<{ covers: number; proof: Promise<unknown>; done: Promise<void> }> = []
   #next: Promise<void> | undefined
   #failure: HeedError | undefined
@@ -27,7 +27,7 @@ export class Flusher {
     this.#sync = sync
   }
 
-  /** A transaction was committed. */
+  /** Called after each commit. */
   committed(): void {
     this.#committed += 1
   }
@@ -46,7 +46,7 @@ export class Flusher {
     return this.#next
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no sync is running. */
   async settled(): Promise<void> {
     await this.#next?.catch(() => {})
     await Promise.allSettled(this.#syncing.map(({ done }) => done))
@@ -54,7 +54,7 @@ export class Flusher {
 
   #start(): Promise<void> {
     const covers = this.#committed
-    // The disk tells of a write that failed once only, to whichever sync asks first: one is good when those before it were.
+    // The system reports a failed write once, to the first sync after it: a sync counts only if all syncs before it succeeded.
     const proof = Promise.all([this.#sync(), this.#syncing.at(-1)?.proof])
     storeWork.begin()
     const done = proof.then(
@@ -80,7 +80,7 @@ export class Flusher {
   }
 }
 
-/** A sync that proved nothing and lost nothing: the next one may succeed, and covers the same commits. */
+/** The error of a sync that could not be made and lost nothing: the next one may succeed, and covers the same commits. */
 export class NotSynced extends Error {
   readonly failure: HeedError
 
@@ -93,7 +93,7 @@ export class NotSynced extends Error {
 /**
  * SQLite's log, as a file to sync. It is the only file of a database that may be opened here: closing a second descriptor of the
  * database or of its index would drop SQLite's locks on them. The log keeps its inode as long as our connection is open, because
- * only the last connection to go removes it.
+ * only the last connection that closes removes it.
  */
 export class LogFile {
   readonly #database: string
@@ -156,7 +156,7 @@ export class LogFile {
     return { handle, is: identityOf(await handle.stat({ bigint: true })) }
   }
 
-  /** Which file has a name now. */
+  /** The identity of the file that has this name now. */
   #find(path: string): BigIntStats {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false })
     if (!found) throw new NotSynced(gone(this.#database))
@@ -203,7 +203,7 @@ function gone(database: string, cause?: unknown): HeedError {
  * Whether the database file is still the one that was opened: it may be emptied, cut or overwritten without losing its name. Only a
  * checkpoint, of this process or another, changes it otherwise, and makes it longer at most up to what the connection sees. So it is looked
  * into only when its size or time changed: a tenth of a millisecond, every few thousand commits. A copy of the same length with the header
- * of a Heed is not told apart.
+ * of a Heed is not detected.
  *
  * The file is read through SQLite: to open and close it by other means would drop SQLite's locks. Only its header is: without the log
  * its pages are of different times.
@@ -222,7 +222,7 @@ export class FileCheck {
     this.#url.searchParams.set('immutable', '1')
   }
 
-  /** Throws by name when it is another file by now, or a part of one. */
+  /** Throws `store_gone` when the file was replaced or cut. */
   check({ size, mtimeNs, ctimeNs }: Pick<BigIntStats, 'size' | 'mtimeNs' | 'ctimeNs'>): void {
     const print = `${size} ${mtimeNs} ${ctimeNs}`
     if (print === this.#known) return
@@ -248,7 +248,7 @@ export class FileCheck {
     }
   }
 
-  /** How long the file would be if all of the log were in it. */
+  /** The length of the file with all of the log copied into it. */
   #seen(): bigint {
     const number = (name: 'page_count' | 'page_size') => BigInt(Number(this.#database.prepare(`PRAGMA ${name}`).get()?.[name]))
     return number('page_count') * number('page_size')

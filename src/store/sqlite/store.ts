@@ -102,7 +102,7 @@ export class LibSQLStore extends SqlStore {
     return super.cloneThread(scope, clone)
   }
 
-  /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */
+  /** Writes a consistent copy of the database to a new file, without blocking reads and writes. The copy can be opened as a database. */
   async backup(path: string): Promise<void> {
     const connection = await this.#local()
     await writeBackup(path, (to) =>
@@ -133,7 +133,7 @@ export class LibSQLStore extends SqlStore {
   /** Whether a thread has so much that it is better done in a thread of its own. */
   async #isLarge(scope: Scope): Promise<boolean> {
     const connection = await this.connection()
-    // A server does it without this process waiting for it.
+    // A server does this without blocking this process.
     if (!(connection instanceof Connection) || connection.path === undefined) return false
     return connection.read((tables) => (findThread(tables, scope)?.nextSeq ?? 0) > largeThread)
   }

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { storeWork } from '../../base/promises.ts'
 import { isBusy } from './failure.ts'
 
-/** What the writer needs of a connection: transactions, of which one at a time is open. */
+/** The transactions of a connection; one at a time is open. */
 export interface Transactions {
   begin(): void
   commit(): void
@@ -21,31 +21,31 @@ const none = {}
 
 interface Job {
   work(): unknown
-  /** The last step of the job, after the work of all jobs that share its transaction. It answers the result. */
+  /** The last step of the job, after the work of all jobs that share its transaction. It returns the result. */
   last: ((result: unknown) => unknown) | undefined
   result: unknown
   resolve(result: unknown): void
   reject(error: unknown): void
-  /** Set after it was in a transaction that failed: it gets one of its own, so that it harms no neighbor. */
+  /** Set after its transaction failed: its next transaction has no other job, which its failure would undo too. */
   alone: boolean
 }
 
-/** A transaction holds so many jobs, or as many as are expected to be committed in this time: the event loop waits for it. */
+/** The most jobs of a transaction, and the time within which it should commit, because it blocks the event loop. */
 const batchJobs = 256
 const batchMs = 2
 const maxQueued = 100_000
 const longestPause = 40
 
 /**
- * Group commit: what is asked for within one turn of the event loop shares a transaction. Jobs run in the order in which they came.
- * One that throws is as if it had never been there.
+ * Group commit: the jobs of one turn of the event loop share a transaction. They run in the order in which they were added. A job that
+ * throws leaves no trace.
  */
 export class Writer {
   readonly #transactions: Transactions
   readonly #busyTimeout: number
   readonly #queue: Job[] = []
   #head = 0
-  /** What the commit took for each job, lately. A job writes pages of its own, and those are written at the end. */
+  /** The recent duration of a commit per job: the pages of a job are written when the transaction commits. */
   #commitMs = 0.1
   #immediate: NodeJS.Immediate | undefined
   #pause: Timer | undefined
@@ -64,7 +64,7 @@ export class Writer {
   /**
    * Runs `work` inside of a transaction; resolves when that is committed. `first`: before all jobs in the queue, also when the queue is
    * full.
-   * `last` runs in the same transaction after the work of all jobs that share it, and answers the result.
+   * `last` runs in the same transaction after the work of all jobs that share it, and returns the result.
    */
   write<Result>(work: () => Result, { first = false, last }: WriteOptions<Result> = none): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
@@ -82,7 +82,7 @@ export class Writer {
     })
   }
 
-  /** Begins no transaction until the answer is called. */
+  /** Begins no transaction until the returned function is called. */
   hold(): () => void {
     this.#held = true
     return () => {
@@ -91,7 +91,7 @@ export class Writer {
     }
   }
 
-  /** Until the answer is called, it is another thread of this process that holds the file: writes wait for as long as that takes. */
+  /** Until the returned function is called, another thread of this process holds the file, and writes wait without a limit. */
   besideOwnWork(): () => void {
     this.#ownWork += 1
     return () => {
@@ -99,7 +99,7 @@ export class Writer {
     }
   }
 
-  /** Takes nothing more; resolves when all that was taken is done. */
+  /** Accepts no more jobs; resolves when all accepted jobs are done. */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#idle()) return
@@ -150,7 +150,7 @@ export class Writer {
     this.#forgetDone()
   }
 
-  /** Runs jobs from the head on with their last steps, and moves it behind them. */
+  /** Runs the jobs from the head of the queue with their last steps, and moves the head behind them. */
   #runSome(): void {
     const from = this.#head
     this.#runWork()
@@ -172,7 +172,7 @@ export class Writer {
     } while (this.#head < end && performance.now() - started + (this.#head - from) * this.#commitMs < batchMs)
   }
 
-  /** A job threw, or the commit did: all of them are undone. Each is then tried by itself, and a second failure is its own. */
+  /** A job or the commit threw, and the transaction was rolled back. Each job then runs in its own: a second failure is its error. */
   #failed(from: number, error: unknown): void {
     this.#transactions.rollback()
     const only = this.#head - from === 1
@@ -188,7 +188,7 @@ export class Writer {
     this.#head = from
   }
 
-  /** Another connection writes. The jobs wait, up to a limit, without blocking the event loop. */
+  /** Another connection is writing. The jobs wait, up to a limit, without blocking the event loop. */
   #refused(error: unknown): void {
     const now = performance.now()
     this.#busySince ??= now

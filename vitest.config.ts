@@ -24,14 +24,14 @@ const folder = join(hasRoom('/dev/shm') ? '/dev/shm' : tmpdir(), `heed-tests-${p
 export default defineConfig({
   resolve: { alias },
   test: {
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // The limits only end a test that hangs; a busy machine delays the event that a test waits for.
+    testTimeout: 300_000,
+    hookTimeout: 180_000,
     // The check of MUSTs reads ids from titles, which the names of conformance cases are part of.
     taskTitleValueFormatTruncate: 0,
     // Half of the time is waiting for processes, browsers and leases: two cores have room for four.
     maxWorkers: 4,
-    // The limits only end a test that hangs; a busy machine delays the event that a test waits for.
-    expect: { poll: { timeout: 100_000, interval: 20 } },
+    expect: { poll: { timeout: 200_000, interval: 20 } },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/vitest.json' }]] : ['default'],
     // TMPDIR is made and removed by `globalSetup`.
     // Child processes of the tests load the sources: without the cache each one strips the types of some 500 files first.

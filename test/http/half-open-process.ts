@@ -21,7 +21,7 @@ agent.subscribeToThread = async (options) => {
   }
 }
 const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
-const server = await serve(heed, { port: 0, heartbeatMs: 14_000, lingerMs: 0 })
+const server = await serve(heed, { port: 0, heartbeatMs: 16_000, lingerMs: 0 })
 const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
 socket.on('error', () => {})
 socket.once('data', () => {

@@ -38,7 +38,7 @@ function plain(messages: readonly UIMessage[]): unknown[] {
   return messages.map(({ id, role, parts }) => ({ id, role, parts: parts.filter(({ type }) => type !== 'step-start') }))
 }
 
-it('[H1.1] [H1.2] [H2.2] loses and doubles nothing when the server is killed and started again under load', { timeout: 180_000 }, async () => {
+it('[H1.1] [H1.2] [H2.2] loses and doubles nothing when the server is killed and started again under load', { timeout: 600_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-'))
   const file = join(folder, 'heed.db')
   const server = new ServerProcess(file)

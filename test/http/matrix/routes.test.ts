@@ -37,7 +37,7 @@ async function row(world: Matrix, method: string, path: string, operation: Opera
   return cells
 }
 
-it('[H8.1] [H3.2] every route answers everyone as the table says: routes.txt', { timeout: 180_000 }, async () => {
+it('[H8.1] [H3.2] every route answers everyone as the table says: routes.txt', { timeout: 600_000 }, async () => {
   const world = new Matrix()
   onTestFinished(() => world.close())
   const rows: string[][] = []

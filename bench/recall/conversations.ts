@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { linkNeighbors, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
-import { isQuestion } from '../../src/recall/text/questions.ts'
+import { formOf } from '../../src/recall/text/form.ts'
 import { extractTerms } from '../../src/recall/text/terms.ts'
 
 export interface Conversation {
@@ -35,7 +35,7 @@ export function readConversations(folder: string): Conversation[] {
 }
 
 function conversationOf({ id, sessions, qa }: Stored): Conversation {
-  const turns = sessions.flatMap(({ turns: of }, session) => of.map((turn) => ({ id: turn.id, session, text: `${turn.speaker}: ${turn.text}` })))
+  const turns = sessions.flatMap(({ turns: of }, session) => of.map((turn) => ({ id: turn.id, session, said: turn.text, text: `${turn.speaker}: ${turn.text}` })))
   const words = turns.map(({ text }) => extractTerms(text))
   const places = new Map<string, number[]>()
   for (const [at, of] of words.entries()) for (const word of new Set(of)) places.set(word, [...(places.get(word) ?? []), at])
@@ -43,7 +43,7 @@ function conversationOf({ id, sessions, qa }: Stored): Conversation {
   const numbers = new Map(turns.map((turn, at) => [turn.id, at]))
   return {
     id,
-    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbors(thread), question: turns.map(({ text }) => (isQuestion(text) ? 1 : 0)) },
+    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbors(thread), form: turns.map(({ said }) => formOf(said)) },
     texts: turns.map(({ text }) => text),
     questions: qa.filter(({ category, evidence }) => category <= 4 && evidence.length > 0).map(({ question, category, evidence }) => ({
       text: question,

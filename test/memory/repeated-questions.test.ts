@@ -33,6 +33,39 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
     }
   })
 
+  it.each([
+    ['requests', ['find the spare key please', 'look up where the spare key is', 'show me the place of the spare key', 'I need to know where the spare key is', 'spare key location please', 'I was wondering where the spare key is'], 'One moment.'],
+    ['questions that got no answer', ['Where is the spare key?', 'Do you know where I put the spare key?', 'Who has the spare key now?', 'Which pot hides the spare key?'], ''],
+  ])('[K2.19] %s and answers without content are found after the fact that they are about', async (_, requests, first) => {
+    const answers = [
+      first, "I don't know where the spare key is.", "Sorry, I couldn't find any information about a spare key.", 'I have no record of a spare key. Could you tell me more?',
+      "You haven't told me where the spare key is.", 'I am not sure where the spare key is, sorry.', 'Unfortunately, there is no mention of a spare key in our conversation.',
+    ].filter((answer) => answer !== '')
+    const model = scriptedModel(({ index }) => answers[index % answers.length] ?? '')
+    const agent = new Agent({ id: 'clerk', model, memory: new Memory() })
+    openHeed({ agent }, make().store())
+    const memory = await agent.getMemory()
+    await memory.createThread({ threadId: 'facts', resourceId: 'ada' })
+    await memory.saveMessages({ threadId: 'facts', messages: [
+      'We spent the week in a cabin by the lake near Oslo.', 'The children swam every day.', 'The spare key is under the blue flowerpot beside the door of the cabin.', 'Nobody will look there.',
+    ].map((content, at) => ({ id: `f-${at}`, role: at % 2 === 0 ? 'user' as const : 'assistant' as const, content })) })
+    for (let time = 0; time < 14; time += 1) {
+      const asked = requests[time % requests.length] ?? ''
+      await agent.generate(asked, { memory: { thread: `ask-${time}`, resource: 'ada' } })
+      expect(block(model.calls.at(-1)?.prompt), `time ${time}: ${asked}`).toContain('under the blue flowerpot')
+      const { hits = [] } = await memory.recall({ threadId: 'facts', vectorSearchString: 'Where is the spare key?', threadConfig: { semanticRecall: { scope: 'resource' } } })
+      expect(hits[0]?.messageId, `time ${time}: ${JSON.stringify(hits.slice(0, 2))}`).toBe('f-2')
+    }
+  })
+
+  it('[K2.19] a question leads to the answer that follows it', async () => {
+    const memory = new Memory({ storage: make().store() })
+    await memory.createThread({ threadId: 't', resourceId: 'ada' })
+    await memory.saveMessages({ threadId: 't', messages: ['Where did you adopt the parrot?', 'At the shelter in Leeds.', 'find the parrot please', 'No idea.'].map((content, at) => ({ id: `m-${at}`, role: at % 2 === 0 ? 'user' as const : 'assistant' as const, content })) })
+    const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: 'parrot adoption' })
+    expect(hits.map(({ messageId }) => messageId).slice(0, 2).toSorted()).toEqual(['m-0', 'm-1'])
+  })
+
   it('[K2.16] equal statements are quoted once', async () => {
     const model = scriptedModel(() => 'ok')
     const agent = new Agent({ id: 'clerk', model, memory: new Memory({ semanticRecall: { messageRange: 0, topK: 3 } }) })

@@ -38,7 +38,7 @@ function write({ index, write: transaction }: Databases, collections: Collection
       index.run('DELETE FROM vectors WHERE passage >= ? AND passage < ?', first, first + maxPassages)
       for (let passage = first; passage < first + passages; passage += 1) {
         index.run(
-          'INSERT INTO passages (key, resource, thread, words, question, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          'INSERT INTO passages (key, resource, thread, words, form, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
           passage,
           resource,
           thread,
@@ -71,7 +71,7 @@ function shown(collection: ResourceCollection, vectors: ResourceVectors) {
     collection.thread,
     collection.previous,
     collection.next,
-    collection.question,
+    collection.form,
     collection.role,
     collection.createdAt,
   ]
@@ -80,7 +80,7 @@ function shown(collection: ResourceCollection, vectors: ResourceVectors) {
     count,
     threads,
     threadKeys,
-    lengths: { ...lengths, lengths: [...(lengths.lengths as Float64Array)] },
+    lengths: [...lengths],
     lists: lists.map((list) => Array.from(list.subarray(0, count))),
     cosines: [...cosines],
   }

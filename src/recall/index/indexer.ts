@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { MessageContent } from '../../message/message.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
-import { isQuestion } from '../text/questions.ts'
+import { formOf, type Form } from '../text/form.ts'
 import { extractTerms } from '../text/terms.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
@@ -35,7 +35,7 @@ interface IndexedMessage {
     thread: number
     role: number
     createdAt: number
-    passages: Array<{ terms: string[]; question: boolean; hash: string }>
+    passages: Array<{ terms: string[]; form: Form; hash: string }>
   }
 }
 
@@ -234,7 +234,7 @@ export class Indexer {
       key,
       content: {
         resourceId: row.resourceId, thread: row.thread, role, createdAt: row.createdAt,
-        passages: passages.map((text) => ({ terms: extractTerms(text), question: isQuestion(text), hash: passageHash(text) })),
+        passages: passages.map((text) => ({ terms: extractTerms(text), form: formOf(text), hash: passageHash(text) })),
       },
     }
   }
@@ -260,12 +260,12 @@ export class Indexer {
       index.run('DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key)
       index.run('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
     }
-    for (const [n, { terms, question, hash: hashed }] of (content?.passages ?? []).entries()) {
+    for (const [n, { terms, form, hash: hashed }] of (content?.passages ?? []).entries()) {
       if (!content || resource === undefined) break
       const passage = first + n
       index.run(
-        'INSERT INTO passages (key, resource, thread, words, question, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-        passage, resource, content.thread, Math.min(terms.length, 65_535), question ? 1 : 0, content.role, content.createdAt, hashed,
+        'INSERT INTO passages (key, resource, thread, words, form, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        passage, resource, content.thread, Math.min(terms.length, 65_535), form, content.role, content.createdAt, hashed,
       )
       index.run(
         'INSERT INTO words (rowid, text) VALUES (?, ?)',

@@ -1,4 +1,4 @@
-import { lengthsOf, type Collection, type Lengths } from '../rank/bm25.ts'
+import { lengthsOf, type Collection } from '../rank/bm25.ts'
 import { maxPassages } from '../text/passages.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 
@@ -6,12 +6,12 @@ interface PassageRow {
   key: number
   thread: number
   words: number
-  question: number
+  form: number
   role: number
   createdAt: number
 }
 
-const columns = 'key, thread, words, question, role, created_at AS createdAt'
+const columns = 'key, thread, words, form, role, created_at AS createdAt'
 
 /** The counts of terms in at least `frequentFrom` passages are cached, at most `maxFrequent` of them. */
 const frequentFrom = 2_000
@@ -41,7 +41,7 @@ export class ResourceCollection implements Collection {
   thread = new Int32Array(0)
   previous = new Int32Array(0)
   next = new Int32Array(0)
-  question = new Uint8Array(0)
+  form = new Uint8Array(0)
   /** The number of its role in `roles`. */
   role = new Uint8Array(0)
   createdAt = new Float64Array(0)
@@ -50,7 +50,7 @@ export class ResourceCollection implements Collection {
   #threadNumbers = new Map<number, number>()
   /** The last passage of each thread, by the thread's number. */
   #last: number[] = []
-  #lengths: Lengths | undefined
+  #lengths: Float64Array | undefined
   readonly #frequent = new Map<string, number>()
   /** The number of passages when the cached counts were taken. */
   #frequentAtCount = 0
@@ -63,7 +63,7 @@ export class ResourceCollection implements Collection {
   }
 
   /** Computed once for all searches, until the collection changes. */
-  get lengths(): Lengths {
+  get lengths(): Float64Array {
     this.#lengths ??= lengthsOf(this)
     return this.#lengths
   }
@@ -113,7 +113,7 @@ export class ResourceCollection implements Collection {
     const splices = moved.map(({ at, removed, rows }): Splice => ({ at, removed, added: rows.length }))
     const moves = movesAfter(splices, this.count)
     this.#reserve(this.count + splices.reduce((sum, { added }) => sum + added, 0))
-    for (const list of [this.keys, this.length, this.thread, this.question, this.role, this.createdAt]) applyMoves(list, moves)
+    for (const list of [this.keys, this.length, this.thread, this.form, this.role, this.createdAt]) applyMoves(list, moves)
     let shift = 0
     for (const { at, removed, rows } of moved) {
       for (const [n, row] of rows.entries()) this.#set(at + shift + n, row)
@@ -182,11 +182,11 @@ export class ResourceCollection implements Collection {
     this.count += 1
   }
 
-  #set(at: number, { key, thread, words, question, role, createdAt }: PassageRow): void {
+  #set(at: number, { key, thread, words, form, role, createdAt }: PassageRow): void {
     this.keys[at] = key
     this.length[at] = words
     this.thread[at] = this.#addThread(thread)
-    this.question[at] = question
+    this.form[at] = form
     this.role[at] = role
     this.createdAt[at] = createdAt
   }
@@ -233,7 +233,7 @@ export class ResourceCollection implements Collection {
     this.thread = grow(this.thread, new Int32Array(size))
     this.previous = grow(this.previous, new Int32Array(size))
     this.next = grow(this.next, new Int32Array(size))
-    this.question = grow(this.question, new Uint8Array(size))
+    this.form = grow(this.form, new Uint8Array(size))
     this.role = grow(this.role, new Uint8Array(size))
     this.createdAt = grow(this.createdAt, new Float64Array(size))
   }

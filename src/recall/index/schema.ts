@@ -61,7 +61,7 @@ export const quotesSchema = `
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
 /** An index with another version is created again. */
-export const indexVersion = 6
+export const indexVersion = 7
 
 /**
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
@@ -92,13 +92,13 @@ export const indexSchema = `
     resource INTEGER NOT NULL,
     thread INTEGER NOT NULL,
     words INTEGER NOT NULL,
-    question INTEGER NOT NULL,
+    form INTEGER NOT NULL,
     role INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     -- The hash of its text.
     hash TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX passages_resource ON passages (resource, key, thread, words, question, role, created_at);
+  CREATE INDEX passages_resource ON passages (resource, key, thread, words, form, role, created_at);
   CREATE INDEX passages_thread ON passages (thread, key);
   CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
   CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);

@@ -94,7 +94,7 @@ export class Searcher {
       terms: terms.length, ...(allowed && { allowed }), ...(ignored && { ignored }),
     })
     const hits = this.#takeHits(collection, ranked, question)
-    const certainty = confidence(collection.count, terms.length, postings, hits, cosines)
+    const certainty = confidence(collection, terms.length, postings, hits, cosines, ignored)
     return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
       const { content, createdAt, running: _, ...ids } = row
       const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''

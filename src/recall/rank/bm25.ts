@@ -1,3 +1,5 @@
+import { countOf, type Worth } from './worth.ts'
+
 /** Passages that are ranked together, numbered in chronological order. Each array has one entry per passage; `-1` means none. */
 export interface Collection {
   readonly count: number
@@ -9,18 +11,10 @@ export interface Collection {
   /** The passage before it and the one after it in its thread. */
   readonly previous: ArrayLike<number>
   readonly next: ArrayLike<number>
-  /** 1 where the passage is a question. */
-  readonly question: ArrayLike<number>
-  /** Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
-  readonly lengths?: Lengths
-}
-
-export interface Lengths {
-  total: number
-  /** Of all passages, each with the one before it. */
-  totalOfPairs: number
-  /** By number of the thread. */
-  lengths: ArrayLike<number>
+  /** What the passage does: it states something, asks, or answers nothing. */
+  readonly form: ArrayLike<number>
+  /** The number of terms of each thread. Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
+  readonly lengths?: ArrayLike<number>
 }
 
 /** The passages that contain a term of the question. */
@@ -65,18 +59,20 @@ export interface TermScores {
 }
 
 /** `terms`: the number of terms of the question, of which `postings` has those that a passage contains. */
-export function bm25Scores(collection: Collection, postings: readonly Posting[], terms = postings.length): TermScores {
+export function bm25Scores(
+  collection: Collection, postings: readonly Posting[], worth: Worth, terms = postings.length,
+): TermScores {
   const { count, length, thread, threads, previous, next } = collection
   const own = new Float32Array(count)
   const pair = new Float32Array(count)
   const ofThread = new Float32Array(threads)
-  const { total, totalOfPairs, lengths } = collection.lengths ?? lengthsOf(collection)
-  const mean = total / count || 1
-  const meanOfPairs = totalOfPairs / count || 1
-  const meanOfThreads = total / threads || 1
+  const lengths = collection.lengths ?? lengthsOf(collection)
+  const mean = worth.terms / worth.passages || 1
+  const meanOfPairs = worth.termsOfPairs / worth.passages || 1
+  const meanOfThreads = worth.terms / worth.threads || 1
   const seen = new Uint8Array(count)
   /** The score of a passage of mean length with all terms of the question. */
-  let whole = Math.max(0, terms - postings.length) * rarity(count, 0) * weight(1, 1)
+  let whole = Math.max(0, terms - postings.length) * rarity(worth.sum, 0) * weight(1, 1)
   for (const { passages, count: having } of postings) {
     const inThread = new Map<number, number>()
     let pairs = 0
@@ -85,9 +81,9 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[],
       const after = next[passages[n] ?? 0] ?? -1
       pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
     }
-    const idf = rarity(count, having ?? passages.length)
+    const idf = having === undefined ? rarity(worth.sum, countOf(passages, worth)) : rarity(count, having)
     whole += idf * weight(1, 1)
-    const idfInPairs = rarity(count, having === undefined ? pairs : count * (1 - (1 - having / count) ** 2))
+    const idfInPairs = having === undefined ? rarity(worth.passages, pairs) : rarity(count, count * (1 - (1 - having / count) ** 2))
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
       const words = length[at] ?? 0
@@ -100,13 +96,17 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[],
         pair[after] = (pair[after] ?? 0) + idfInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
       }
       const of = thread[at] ?? 0
-      inThread.set(of, (inThread.get(of) ?? 0) + 1)
+      inThread.set(of, (inThread.get(of) ?? 0) + (worth.of[at] ?? 1))
     }
     // A term that only has a count is in nearly every thread, and distinguishes none of them.
     if (having === undefined) for (const [of, times] of inThread) {
-      ofThread[of] = (ofThread[of] ?? 0) + rarity(threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
+      ofThread[of] = (ofThread[of] ?? 0) + rarity(worth.threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
+  }
+  for (let at = 0; at < count; at += 1) {
+    own[at] = (own[at] as number) * (worth.of[at] as number)
+    pair[at] = (pair[at] as number) * (worth.of[at] as number)
   }
   let best = 0
   for (let at = 0; at < count; at += 1) if ((own[at] as number) > best) best = own[at] as number
@@ -114,20 +114,14 @@ export function bm25Scores(collection: Collection, postings: readonly Posting[],
   return { own: scaleToBest(own), pair: scaleToBest(pair), thread: scaleToBest(ofThread), share }
 }
 
-/** The total length of all passages, of all pairs, and of each thread, in terms. */
-export function lengthsOf({ count, length, thread, threads, next }: Omit<Collection, 'lengths'>): Lengths {
+/** The number of terms of each thread. */
+export function lengthsOf({ count, length, thread, threads }: Omit<Collection, 'lengths'>): Float64Array {
   const lengths = new Float64Array(threads)
-  let total = 0
-  let totalOfPairs = 0
   for (let at = 0; at < count; at += 1) {
-    const words = length[at] ?? 0
-    total += words
-    // A passage counts in its own pair and in that of the next passage.
-    totalOfPairs += (next[at] ?? -1) < 0 ? words : 2 * words
     const of = thread[at] ?? 0
-    lengths[of] = (lengths[of] ?? 0) + words
+    lengths[of] = (lengths[of] ?? 0) + (length[at] ?? 0)
   }
-  return { total, totalOfPairs, lengths }
+  return lengths
 }
 
 function lengthAt({ length }: Collection, at: number | undefined): number {

@@ -1,4 +1,4 @@
-import { isQuestion } from '../text/questions.ts'
+import { formOf, forms } from '../text/form.ts'
 import { extractTerms } from '../text/terms.ts'
 
 /** The fields of a message that its copy in a cloned thread shares. */
@@ -38,7 +38,7 @@ export const sameQuestion = 0.75
 
 /**
  * Texts that differ in what they say. Statements are the same when they differ in case, punctuation and spaces at most: one other word can
- * turn a fact into its opposite. Questions state nothing, and are the same when they share most of their terms.
+ * turn a fact into its opposite. Questions, requests and answers without content are the same when they share most of their terms.
  */
 export class DistinctTexts {
   readonly #statements = new Set<string>()
@@ -50,7 +50,7 @@ export class DistinctTexts {
     const words = wordsOf(compared)
     if (this.#statements.has(words)) return false
     this.#statements.add(words)
-    if (!isQuestion(compared)) return true
+    if (formOf(compared) === forms.statement) return true
     const terms = new Set(extractTerms(compared))
     if (this.#questions.some((other) => shareOfBoth(terms, other) >= sameQuestion)) return false
     if (terms.size > 0) this.#questions.push(terms)

@@ -1,5 +1,7 @@
 import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
 import { sameQuestion } from './copies.ts'
+import { forms } from '../text/form.ts'
+import { countOf, states, worthOf, type Worth } from './worth.ts'
 
 /** How much each reason counts. The values were chosen on conversations: `npm run bench:recall` measures them and others. */
 export interface Weights {
@@ -18,7 +20,7 @@ export interface Weights {
   thread: number
   /** Terms that its whole thread shares with the question. */
   wordsOfThread: number
-  /** Subtracted from a passage that is a question itself. */
+  /** Subtracted from a passage that is, or ends with, a question or a request. */
   question: number
 }
 
@@ -42,7 +44,7 @@ export interface Ranked {
   reasons: Reasons
 }
 
-/** The value of each reason before its weight: 1 is the best of all passages. `question` is 1 for a passage that is a question. */
+/** The value of each reason before its weight: 1 is the best of all passages. `question`: 1 for a passage that asks, or answers nothing. */
 export type Reasons = Record<keyof Weights, number>
 
 export interface RankingOptions {
@@ -81,11 +83,12 @@ export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
   const { allowed, ignored } = options
-  const { count, previous, next, thread, question } = collection
+  const { count, previous, next, thread, form } = collection
+  const worth = worthOf(collection, ignored)
   const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
-  const words = bm25Scores(collection, counted, options.terms)
+  const words = bm25Scores(collection, counted, worth, options.terms)
   const weights = weightsFor(options.weights ?? defaultWeights, cosines ? words.share : 1)
-  const alike = cosines && withoutIgnoredScores(cosines, ignored)
+  const alike = cosines && cosines.map((cosine, at) => cosine * (worth.of[at] ?? 1))
   const pair = alike && scaleToBest(withPrevious(alike, previous))
   const own = alike && scaleToBest(alike)
   const first = new Float32Array(count)
@@ -93,7 +96,7 @@ export function* ranking(
     first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
       + weights.meaning * (own?.[at] ?? 0) + weights.meaningOfPair * (pair?.[at] ?? 0)
   }
-  const threads = threadScores(collection, first)
+  const threads = threadScores(collection, first, worth)
   const most = highestScore(weights, cosines !== undefined)
   const scores = new Float64Array(count)
   const candidates: number[] = []
@@ -103,8 +106,8 @@ export function* ranking(
     const after = scoreAt(first, next[at])
     if (alone + before + after === 0 || (allowed && !allowed(at))) continue
     const of = thread[at] ?? 0
-    scores[at] = alone + weights.previous * before + weights.next * after + weights.thread * (threads[of] ?? 0)
-      + weights.wordsOfThread * (words.thread[of] ?? 0) - weights.question * (question[at] ?? 0)
+    scores[at] = alone * (states(form[at]) ? 1 : withoutStatement) + weights.previous * before + weights.next * after
+      + weights.thread * (threads[of] ?? 0) + weights.wordsOfThread * (words.thread[of] ?? 0) - weights.question * asks(form[at])
     candidates.push(at)
   }
   for (const at of bestFirst(candidates, scores)) {
@@ -120,10 +123,17 @@ export function* ranking(
         next: scoreAt(first, next[at]),
         thread: threads[thread[at] ?? 0] ?? 0,
         wordsOfThread: words.thread[thread[at] ?? 0] ?? 0,
-        question: question[at] ?? 0,
+        question: asks(form[at]),
       },
     }
   }
+}
+
+/** How much of its own score a passage keeps as a result that only asks, or answers nothing: it has the words of a fact, and no fact. */
+const withoutStatement = 0.8
+/** 1 for a passage that is, or ends with, a question, a request or an answer without content. */
+function asks(form: number | undefined): number {
+  return form === forms.statement ? 0 : 1
 }
 
 /** Where the best passage contains a smaller share of the question, terms count less beside meaning. Chosen as the weights were. */
@@ -142,7 +152,7 @@ function weightsFor(weights: Weights, share: number): Weights {
  * as `isSame` knows, the same text. Such a passage would be the best result for the question, and answers nothing.
  */
 export function isRepetition(
-  { count, length, question }: Collection, terms: number, postings: readonly Posting[], isSame: (at: number) => boolean,
+  { count, length, form }: Collection, terms: number, postings: readonly Posting[], isSame: (at: number) => boolean,
 ): (at: number) => boolean {
   const shared = new Uint16Array(count)
   for (const { passages } of postings) {
@@ -154,18 +164,12 @@ export function isRepetition(
   return (at) => {
     const both = shared[at] ?? 0
     if (both === 0 || both / (terms + (length[at] ?? 0) - both) < sameQuestion) return false
-    return question[at] === 1 || isSame(at)
+    return asks(form[at]) === 1 || isSame(at)
   }
 }
 
 function withoutIgnoredPassages(posting: Posting, ignored: (at: number) => boolean): Posting {
   return { ...posting, passages: Array.from(posting.passages).filter((at) => !ignored(at)) }
-}
-
-function withoutIgnoredScores(scores: Float32Array, ignored: RankingOptions['ignored']): Float32Array {
-  const kept = scores.slice()
-  if (ignored) for (let at = 0; at < kept.length; at += 1) if (ignored(at)) kept[at] = 0
-  return kept
 }
 
 /** The mean cosine of each passage and the one before it, which it may refer to; its own where there is none with a vector. */
@@ -181,10 +185,11 @@ function scoreAt(scores: Float32Array, at: number | undefined): number {
 }
 
 /** The mean of each thread's best scores, scaled to 0 for the worst thread and 1 for the best. */
-function threadScores({ count, thread, threads }: Collection, scores: Float32Array): Float32Array {
+function threadScores({ count, thread, threads }: Collection, scores: Float32Array, worth: Worth): Float32Array {
   const top = new Float32Array(threads * bestOfThread)
   const sizes = new Uint8Array(threads)
   for (let at = 0; at < count; at += 1) {
+    if (worth.of[at] === 0) continue
     const of = thread[at] ?? 0
     if ((sizes[of] ?? 0) < bestOfThread) sizes[of] = (sizes[of] ?? 0) + 1
     let score = scores[at] ?? 0
@@ -201,9 +206,9 @@ function threadScores({ count, thread, threads }: Collection, scores: Float32Arr
     for (let slot = of * bestOfThread; slot < (of + 1) * bestOfThread; slot += 1) sum += top[slot] ?? 0
     means[of] = sum / (sizes[of] || 1)
   }
-  const low = means.reduce((least, mean) => Math.min(least, mean), Number.POSITIVE_INFINITY)
+  const low = means.reduce((least, mean, of) => (worth.hasThread[of] === 1 ? Math.min(least, mean) : least), Number.POSITIVE_INFINITY)
   const high = means.reduce((most, mean) => Math.max(most, mean), 0)
-  return means.map((mean) => (high > low ? (mean - low) / (high - low) : 0))
+  return means.map((mean) => (high > low ? Math.max(0, mean - low) / (high - low) : 0))
 }
 
 /** The score of a passage for which every reason has its highest value. */
@@ -249,13 +254,16 @@ function* bestFirst(heap: number[], scores: Float64Array): Generator<number, voi
  * the share of the question's terms that the best passages contain, rare terms counting more, or their cosine where that is higher.
  */
 export function confidence(
-  count: number, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], cosines: Float32Array | undefined,
+  collection: Collection, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], cosines: Float32Array | undefined,
+  ignored?: (at: number) => boolean,
 ): number {
+  const worth = worthOf(collection, ignored)
+  const count = worth.sum
   const unknown = Math.log(1 + count)
   let whole = Math.max(0, terms - postings.length) * unknown
   const shares = new Map<number, number>(ranked.slice(0, judgedForConfidence).map(({ at }) => [at, 0]))
-  for (const { passages, count: having = passages.length } of postings) {
-    const rarity = Math.log(1 + count / having)
+  for (const { passages, count: having = countOf(passages, worth) } of postings) {
+    const rarity = having > 0 ? Math.log(1 + count / having) : unknown
     whole += rarity
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? -1

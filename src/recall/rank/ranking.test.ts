@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms } from '../text/terms.ts'
-import { isQuestion } from '../text/questions.ts'
+import { formOf } from '../text/form.ts'
 import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
 import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'
@@ -15,7 +15,7 @@ function made(texts: ReadonlyArray<{ text: string; thread: number }>): { collect
       length: terms.map(({ length }) => length),
       thread,
       ...linkNeighbors(thread),
-      question: texts.map(({ text }) => (isQuestion(text) ? 1 : 0)),
+      form: texts.map(({ text }) => formOf(text)),
     },
     ask: (question) =>
       [...new Set(extractTerms(question))].flatMap((term) => {

@@ -3,7 +3,8 @@
  * before its subject. A statement that begins with the same word ("when we moved, …", "what I like is …") has its subject first.
  */
 
-const anyOf = (list: string) => `(?:${list.trim().split(/\s+/).join('|')})`
+/** A pattern for any of these words. */
+export const anyOf = (list: string) => `(?:${list.trim().split(/\s+/).join('|')})`
 
 const negation = "(?:n?['’]?t)?"
 const verbs = 'am is are was were do does did can could will would shall should may might must ca wo'
@@ -11,13 +12,13 @@ const auxiliary = `${anyOf(`${verbs} has have had`)}${negation}`
 /** Without those that a statement without its subject begins with, before an article: "had a nice week", "has the flu". */
 const verbFirst = `${anyOf(verbs)}${negation}`
 const pronoun = anyOf('i you he she it we they there (?:any|some|every|no)(?:one|body|thing)')
-const determiner = anyOf('this that these those the a an my your his her its our their any all both each')
+export const determiner = anyOf('this that these those the a an my your his her its our their any all both each')
 const subject = `(?:${pronoun}|${determiner})`
-const interrogative = anyOf('what which who whom whose when where why how')
-const word = "[\\p{L}\\p{N}'’-]+"
+export const interrogative = anyOf('what which who whom whose when where why how')
+export const word = "[\\p{L}\\p{N}'’-]+"
 /** Words before a question that do not belong to it. */
-const introductions = `(?:${anyOf(
-  'and but so or also then ok okay well hey hi hello please now again sorry thanks yes no right anyway actually btw',
+export const introductions = `(?:${anyOf(
+  'and but so or also then ok okay well hey hi hello please now again sorry thanks sure yes no right anyway actually btw',
 )}\\b[\\s,.!:–-]*)`
 
 const english = new RegExp(
@@ -63,13 +64,18 @@ const betweenSentences = /(?<=[.!?。！？])\s+|\n+/u
 
 /** True where a passage ends with a question mark, or has the form of a question in each of its sentences. */
 export function isQuestion(passage: string): boolean {
-  const text = passage.trim()
-  if (marked.test(text)) return true
-  const sentences = text.split(betweenSentences).map((one) => one.trim()).filter((one) => one !== '' && !onlyIntroduction.test(one))
+  if (marked.test(passage.trim())) return true
+  const sentences = sentencesOf(passage)
   return sentences.length > 0 && sentences.every(asks)
 }
 
-function asks(sentence: string): boolean {
+/** The sentences of a passage, without those that only introduce another ("Hi!", "Well."). */
+export function sentencesOf(passage: string): string[] {
+  return passage.split(betweenSentences).map((one) => one.trim()).filter((one) => one !== '' && !onlyIntroduction.test(one))
+}
+
+/** True where a sentence has the mark or the form of a question. */
+export function asks(sentence: string): boolean {
   if (marked.test(sentence) || sentence.startsWith('¿') || particle.test(sentence)) return true
   return english.test(sentence) || beforeName.test(sentence) || others.test(sentence)
 }

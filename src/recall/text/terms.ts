@@ -8,7 +8,9 @@ const stopWords = new Set(
   + ' s t d m ll re ve don doesn didn isn aren wasn weren hasn hadn wouldn couldn shouldn'
   // The same without the apostrophe.
   + ' whats whos wheres whens hows thats theres dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont wouldnt couldnt shouldnt'
-  + ' im ive youre theyre').split(' '),
+  + ' im ive youre theyre'
+  // Courtesy.
+  + ' please pls thanks hello hi hey ok okay sorry').split(' '),
 )
 
 const runs = /[\p{L}\p{N}\p{M}]+/gu

@@ -63,6 +63,45 @@ describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => 
     expect(state.skipped ? state : await state.outcome).toMatchObject(refused)
   })
 
+  it.each([['processInput', 'processor_failed'], ['processInputStep', 'processor_failed'], ['timeout', 'processor_timeout']])('[A4.4] that %s fails with is persisted, with the code, and the same when it is sent again', async (hook, code) => {
+    const fail = hook === 'timeout' ? () => new Promise<void>(() => {}) : () => { throw new Error('secret') }
+    const guard = { id: 'guard', [hook === 'timeout' ? 'processInput' : hook]: fail, ...(hook === 'timeout' && { timeoutMs: 5 }) } as unknown as Processor
+    const model = scriptedModel(() => 'Hello.')
+    const agent = new Agent({ id: 'a', model, inputProcessors: [guard] })
+    openHeed({ agent }, make().store())
+    const sent = agent.sendMessage({ id: 'm', contents: 'Go.' }, thread)
+    const kept = { action: 'persisted', code, runId: sent.runId, reason: 'The run failed before a model read it. It is in history.' }
+    expect(await sent.outcome).toEqual(kept)
+    await idle(agent, thread)
+    expect(model.calls).toEqual([])
+    expect(await agent.sendMessage({ id: 'm', contents: 'Go.' }, thread).outcome).toEqual({ ...kept, duplicate: true })
+    const explained = await agent.explain({ ...thread, signalId: 'm' })
+    expect(explained).toMatchObject({ state: 'consumed', reason: code, runId: sent.runId, run: { status: 'failed' } })
+    expect(explained).not.toHaveProperty('step')
+    expect((await (await agent.getMemory()).recall(thread)).messages[0]).toMatchObject({ id: 'm', content: { parts: [{ text: 'Go.' }] } })
+  })
+
+  it('[A4.4] of input that joined a run and with which a processor fails is persisted; what the run began with stays what it was', async () => {
+    const guard: Processor = { id: 'guard', processInput: ({ messages }) => { if (JSON.stringify(messages).includes('BAD')) throw new Error('no') } }
+    const joined = Promise.withResolvers<SendReceipt>()
+    const look = createTool({
+      id: 'look',
+      async execute() {
+        const receipt = agent.sendMessage({ id: 'mid', contents: 'BAD' }, thread)
+        await receipt.stored
+        joined.resolve(receipt)
+        return 'seen'
+      },
+    })
+    const agent: Agent = new Agent({ id: 'a', model: scriptedModel([{ text: 'L', toolCalls: [{ toolName: 'look' }] }]), tools: { look }, inputProcessors: [guard] })
+    openHeed({ agent }, make().store())
+    const sent = agent.sendMessage({ id: 'm', contents: 'Go.' }, thread)
+    expect(await (await joined.promise).outcome).toMatchObject({ action: 'persisted', code: 'processor_failed', runId: sent.runId })
+    await idle(agent, thread)
+    for (const receipt of [sent, agent.sendMessage({ id: 'm', contents: 'Go.' }, thread)]) expect(await receipt.outcome).toMatchObject({ action: 'woke', step: 0, runId: sent.runId })
+    expect(await agent.sendMessage({ id: 'mid', contents: 'BAD' }, thread).outcome).toMatchObject({ action: 'persisted', code: 'processor_failed', duplicate: true })
+  })
+
   it.each(['processOutputStream', 'processOutputStep', 'processOutputResult'])('[A4.4] whose answer %s refuses is what it was: a model read it', async (hook) => {
     const agent = refusing(hook)
     openHeed({ agent }, make().store())

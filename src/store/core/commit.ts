@@ -128,6 +128,12 @@ function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, erro
   return deleted
 }
 
+/** The code of an error that ended a run before a model read what it had taken last. */
+function unreadReason(end: RunEnd): string | null {
+  if (end.status !== 'failed' || end.error?.unread !== true) return null
+  return typeof end.error.code === 'string' ? end.error.code : 'run_failed'
+}
+
 /** Ends the run. The transaction that finds no pending signal also releases the lease, so no send can fall between the two. */
 function endRun(
   tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, encoded: EncodedCommit, owner: string,
@@ -137,7 +143,7 @@ function endRun(
   thread.updatedAt = now
   if ('usage' in end) run.usage = encoded.usage
   if (end.status === 'suspended') return suspend(tables, thread, run, end, now)
-  if (end.status !== 'rejected') finishTaken(tables, thread, run, 'consumed', null)
+  if (end.status !== 'rejected') finishTaken(tables, thread, run, 'consumed', unreadReason(end))
   if (run.staged !== null) applyStaged(tables, run)
   run.endedAt = now
   run.error = encoded.error

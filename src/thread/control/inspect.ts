@@ -37,7 +37,7 @@ export interface ExplainedSignal {
   /** How many signals are before it, while it is pending. */
   ahead?: number
   runId?: string
-  /** The first step whose prompt contains it; absent where processors rejected it before a model read it. */
+  /** The first step whose prompt contains it; absent where the run ended before a model read it. */
   step?: number
   /** The run that drained it. */
   run?: Pick<RunRow, 'status' | 'step' | 'attempts' | 'error' | 'lost'>
@@ -61,7 +61,7 @@ export async function explainSignal(store: ThreadStore, scope: Scope, id: string
     acceptedAt: new Date(mail.acceptedAt),
     ...(ahead === undefined ? {} : { ahead }),
     ...(runId === undefined ? {} : { runId }),
-    ...(step === undefined || (state === 'rejected' && run?.error?.unread === true) ? {} : { step }),
+    ...(step === undefined || (run?.error?.unread === true && reason !== undefined) ? {} : { step }),
     ...(run
       ? {
           run: {

@@ -1,5 +1,7 @@
+import { isHeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
+import type { RunCommitEnd } from '../../run/loop/run-contract.ts'
 import { isAnswer, isSent } from '../../run/loop/unanswered.ts'
 import type { MailboxRow } from '../../store/contract/threads.ts'
 import type { SignalOutcome } from '../send/receipt.ts'
@@ -7,7 +9,8 @@ import type { ThreadRuntime } from './runtime.ts'
 
 /**
  * The signals that a run has drained and whose outcome is not resolved yet. It is resolved at once; where processors may reject input, it
- * is resolved when they have passed it and the model is about to read it. Rejected input is resolved as `rejected`.
+ * is resolved when they have passed it and the model is about to read it. Rejected input is resolved as `rejected`, and that of a run which
+ * fails before that as `persisted`.
  */
 export class DrainedSignals {
   readonly #runtime: ThreadRuntime
@@ -45,8 +48,12 @@ export class DrainedSignals {
     this.#unread = false
   }
 
-  refuse(tripwire: Tripwire): void {
-    if (this.#held.length > 0) this.#resolve(() => rejectedOutcome(tripwire))
+  /** Resolves the outcomes by the end of the run. Those of a run that failed before a model read them are in history. */
+  settle(end: RunCommitEnd | undefined): void {
+    const outcome = end?.status === 'rejected' ? rejectedOutcome(end.tripwire)
+      : end?.status === 'failed' && this.#unread ? unreadOutcome(codeOf(end.error)) : undefined
+    if (!outcome) return this.confirm()
+    if (this.#held.length > 0) this.#resolve(() => outcome)
     this.#unread = false
   }
 
@@ -78,6 +85,16 @@ export function actionOf(route: string, step: number | undefined): 'woke' | 'del
 /** The outcome of a signal that a processor rejected before a model read it. */
 export function rejectedOutcome({ reason, processorId }: Pick<Tripwire, 'reason'> & { processorId?: string | undefined }): SignalOutcome {
   return { action: 'rejected', code: 'tripwire', reason, ...(processorId === undefined ? {} : { processorId }) }
+}
+
+/** The code of the error that ended a run; `run_failed` for one that the program threw. */
+export function codeOf(error: Error | undefined): string {
+  return isHeedError(error) ? error.code : 'run_failed'
+}
+
+/** The outcome of a signal whose run failed, with this code, before a model read it. */
+export function unreadOutcome(code: string): SignalOutcome {
+  return { action: 'persisted', code, reason: 'The run failed before a model read it. It is in history.' }
 }
 
 export function drainedRows(signals: readonly MailboxRow[]): readonly MessageRow[] {

@@ -24,7 +24,7 @@ import type { ThreadRuntime } from './runtime.ts'
 import type { TitleSlot } from './titles.ts'
 import { restoreOptions } from '../send/stored-options.ts'
 import type { HostAbort, RunRequest, Titler } from './runnable.ts'
-import { seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
+import { codeOf, seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often without ending is parked. */
 const maxAttempts = 10
@@ -418,8 +418,7 @@ export class ThreadHost implements RunHost {
     this.live.committed((drainedRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#recordDrained(taken, commit.step + 1, this.#run?.processors.guardsInput ?? false)
     if (ended) {
-      if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
-      else this.#drained.confirm()
+      this.#drained.settle(end)
       // A suspended run is ended by the caller of the abort. Without pending signals, later ones are not meant.
       if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearUpTo = undefined
       if (cleared) this.#announceCleared()
@@ -492,6 +491,7 @@ export class ThreadHost implements RunHost {
     if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#drained.unread) }
     const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
     if (end.error) ended.error = errorJSON(end.error)
+    if (end.status === 'failed' && this.#drained.unread) ended.error = { ...ended.error, code: codeOf(end.error), unread: true }
     if (this.#clearUpTo !== undefined) ended.clearPending = true
     if (titleSlot) ended.titleUntil = titleSlot.until
     return ended

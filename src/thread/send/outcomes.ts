@@ -3,7 +3,7 @@ import type { MailboxRow, ThreadRow } from '../../store/contract/threads.ts'
 import { declineAll } from '../control/resume.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { actionOf, rejectedOutcome } from '../runtime/drained-signals.ts'
+import { actionOf, rejectedOutcome, unreadOutcome } from '../runtime/drained-signals.ts'
 
 type OutcomeRow = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
 
@@ -15,7 +15,10 @@ export async function outcomeOfMail(runtime: ThreadRuntime, mail: MailboxRow, re
   if (mail.state === 'taken' && !read && (await mayBeUnconfirmed(runtime, mail))) return undefined
   if (mail.state !== 'rejected' || mail.runId === undefined) return outcomeOfRow(mail)
   const run = await runtime.store.getRun(mail, mail.runId)
-  if (run && run.error?.unread !== true) return outcomeOfRow({ ...mail, state: 'consumed' })
+  if (run && run.error?.unread !== true) {
+    const { reason: _, ...accepted } = mail
+    return outcomeOfRow({ ...accepted, state: 'consumed' })
+  }
   const { message = mail.reason, processorId } = run?.error ?? {}
   return {
     ...rejectedOutcome({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }),
@@ -48,6 +51,8 @@ export function outcomeOfRow({ state, route, runId, step, reason }: OutcomeRow):
       return { action: 'rejected', ...about, ...(reason === undefined ? {} : { reason }) }
     default:
       if (route === 'persist') return { action: 'persisted' }
+      // The code of the error: the run failed before a model read it.
+      if (reason !== undefined) return { ...unreadOutcome(reason), ...(runId === undefined ? {} : { runId }) }
       return { action: actionOf(route, step), ...about }
   }
 }

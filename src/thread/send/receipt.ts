@@ -17,7 +17,10 @@ export interface SignalOutcome {
   /** The thread had a signal of this id already; the outcome is that of the first. */
   duplicate?: boolean
   reason?: string
-  /** For `rejected`: the code of the error; `tripwire` where a processor rejected it before a model read it. */
+  /**
+   * For `rejected`: the code of the error; `tripwire` where a processor rejected it before a model read it. For `persisted`: that of the
+   * error which ended the run before a model read it.
+   */
   code?: string
   /** The processor that rejected it. */
   processorId?: string

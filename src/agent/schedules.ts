@@ -4,7 +4,7 @@ import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/contract/schedules.ts'
 import type { Askable } from './askable.ts'
-import { messageToSignal, toSignal } from './sends.ts'
+import { hasCallerId, messageToSignal, toSignal } from './sends.ts'
 
 export type { ScheduleOnce, ScheduleRecord }
 
@@ -44,6 +44,9 @@ export function agentSchedules(agent: Askable): AgentSchedules {
       throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', {
         details: { field: 'message' },
       })
+    }
+    if (hasCallerId(message ?? signal)) {
+      throw refused(message === undefined ? 'signal.id' : 'message.id', 'left out: each occurrence has an id of its own')
     }
     const site = agent.site()
     const sent = message === undefined ? toSignal(site, agent.signalTags, signal) : messageToSignal(site, agent.signalTags, message)

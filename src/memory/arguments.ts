@@ -18,9 +18,10 @@ export function parseTime(field: string, value: unknown): Date | undefined {
   return date
 }
 
-/** Rejects pages whose offset is not a safe integer. */
+/** Rejects pages that cannot exist, and those whose offset is not a safe integer. */
 export function checkPage(page: unknown, perPage: number | false): asserts page is number {
   checkWhole('page', page)
+  if (perPage === false && page > 0) throw refused('page', '0 or left out: with perPage: false all are on one page')
   if (perPage !== false && !Number.isSafeInteger(page * perPage)) {
     throw refused('page', `less: page ${page} of ${perPage} each is out of range`)
   }

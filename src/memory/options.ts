@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Window } from '../store/contract/threads.ts'
@@ -38,19 +39,22 @@ function invalidOption(option: string, message: string): HeedError {
 export const defaultLastMessages = 10
 
 /** The window of history that a prompt begins with: it grows to twice `lastMessages` before it is cut back to `lastMessages`. */
-export function windowOf({ lastMessages = defaultLastMessages, window }: Pick<MemoryOptions, 'lastMessages' | 'window'>): Window {
-  if (window) {
-    if (!(window.low >= 1) || !(window.high >= window.low))
-      throw new HeedError('invalid_argument', 'window must have low of at least 1 and high of at least low.', {
-        details: { option: 'window' },
-      })
+export function windowOf({ lastMessages: given, window }: Pick<MemoryOptions, 'lastMessages' | 'window'>): Window {
+  if (window !== undefined) {
+    if (given !== undefined) {
+      throw invalidOption('window', 'window and lastMessages both set the window of history. Pass one of them.')
+    }
+    checkNames('window', window, ['low', 'high'])
+    if (!Number.isInteger(window.low) || !Number.isInteger(window.high) || window.low < 1 || window.high < window.low) {
+      throw invalidOption('window', 'window must have whole numbers: low of at least 1, and high of at least low.')
+    }
     return window
   }
+  const lastMessages = given ?? defaultLastMessages
   if (lastMessages === false) return false
-  if (!Number.isInteger(lastMessages) || lastMessages < 1)
-    throw new HeedError('invalid_argument', 'lastMessages must be a whole number above 0, or false.', {
-      details: { option: 'lastMessages' },
-    })
+  if (!Number.isInteger(lastMessages) || lastMessages < 1) {
+    throw invalidOption('lastMessages', 'lastMessages must be a whole number above 0, or false.')
+  }
   return { low: lastMessages, high: lastMessages * 2 }
 }
 

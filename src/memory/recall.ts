@@ -111,7 +111,15 @@ function checkArguments(args: RecallArgs, defaultPerPage: number): void {
 
 export function checkFilter(filter: RecallArgs['filter']): void {
   checkNames('filter', filter ?? {}, ['dateRange'])
-  checkNames('filter.dateRange', filter?.dateRange ?? {}, ['start', 'end', 'startExclusive', 'endExclusive'])
+  const range = filter?.dateRange ?? {}
+  checkNames('filter.dateRange', range, ['start', 'end', 'startExclusive', 'endExclusive'])
+  for (const side of ['start', 'end'] as const) {
+    const exclusive = range[`${side}Exclusive`]
+    if (exclusive !== undefined && typeof exclusive !== 'boolean') throw refused(`filter.dateRange.${side}Exclusive`, 'true or false')
+    if (exclusive && (range[side] ?? undefined) === undefined) {
+      throw refused(`filter.dateRange.${side}Exclusive`, `given with filter.dateRange.${side}`)
+    }
+  }
 }
 
 function isOnlyIncluded({ include, page, perPage, cursor, filter }: RecallArgs): boolean {

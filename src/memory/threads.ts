@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
@@ -75,8 +76,17 @@ export async function createThread(
   checkTitle(title)
   const split = await splitMetadata(setting, copyMetadata(args.metadata))
   const optional = { ...(title !== undefined && { title }), ...split, ...callerQuota() }
-  const { thread } = await store.createThread({ id: threadId, resourceId, ...optional, now })
-  return thread
+  const { thread, created } = await store.createThread({ id: threadId, resourceId, ...optional, now })
+  if (created || isDescribedBy(thread, title, split)) return thread
+  return store.patchThread({ threadId, resourceId }, optional)
+}
+
+/** True where a thread has this title and these metadata already: to create it again changes nothing. */
+function isDescribedBy(
+  thread: ThreadRow, title: string | undefined, { metadata = {}, workingMemory }: Awaited<ReturnType<typeof splitMetadata>>,
+): boolean {
+  if (workingMemory || (title !== undefined && title !== thread.title)) return false
+  return Object.entries(metadata).every(([key, value]) => isDeepStrictEqual(thread.metadata[key] ?? null, value ?? null))
 }
 
 export async function updateThread(store: ThreadStore, args: ThreadUpdate, setting?: WorkingMemorySetting): Promise<ThreadRow> {

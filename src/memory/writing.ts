@@ -1,6 +1,7 @@
 import { checkName, checkNames, checkObject, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import { isObject } from '../base/json.ts'
 import { joinRows } from '../message/join.ts'
 import type { Message, MessageContent, MessagePart, MessageRole } from '../message/message.ts'
 import { toRows, type AgentMessage } from '../message/read/input.ts'
@@ -26,7 +27,7 @@ export interface UpdateMessagesArgs {
   resourceId?: string
 }
 
-type MessageId = string | { id: string }
+type MessageId = string | { id: string; threadId?: string }
 
 /** By id, by a list of ids, or all messages of a thread. */
 export type DeleteMessagesArgs =
@@ -53,7 +54,8 @@ export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, n
     const why = `You may not save messages of the role '${writer?.except}'. Nothing was saved.`
     throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
   }
-  const groups = groupByScope(messages, (message) => parseScope(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
+  const groups = groupByScope(messages, (message) =>
+    parseScope(message.threadId ?? args.threadId, writer ? resourceId : ownerOf(message, resourceId)))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items, ...callerQuota() })))
 }
 
@@ -72,7 +74,7 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
       throw new HeedError('message_not_found', `Message ${patch.id} does not exist. Nothing was changed.`, {
         details: { messageId: patch.id },
       })
-    return parseScope(threadId, resourceId ?? own)
+    return parseScope(threadId, writer ? resourceId : ownerOf({ resourceId: own }, resourceId))
   })
   return store.updateMessages(
     groups.map(({ scope, items }) => ({
@@ -86,25 +88,35 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
 
 /** Returns the number of deleted messages. Unknown ids are ignored. */
 export async function deleteMessages(store: ThreadStore, args: DeleteMessagesArgs, owner?: string): Promise<number> {
-  if (typeof args === 'object' && args !== null && 'threadId' in args) {
+  if (typeof args === 'object' && args !== null && 'threadId' in args && !('id' in args)) {
     checkNames('deleteMessages()', args, ['threadId', 'messageIds', 'resourceId'])
     const { threadId, messageIds, resourceId } = args
     if (messageIds !== undefined && !Array.isArray(messageIds)) throw refused('messageIds', 'a list of ids')
-    return store.deleteMessages(parseScope(threadId, owner ?? resourceId), messageIds?.map(parseMessageId))
+    const named = messageIds?.map(parseMessageId)
+    if (named?.some((one) => one.threadId !== undefined && one.threadId !== threadId)) {
+      throw refused('messageIds.threadId', 'left out, or that of the call')
+    }
+    return store.deleteMessages(parseScope(threadId, owner ?? resourceId), named?.map(({ id }) => id))
   }
-  const ids = [args].flat().map(parseMessageId)
-  const threads = await findThreads(store, ids, owner)
+  const named = [args].flat().map(parseMessageId)
+  const threads = await findThreads(store, named.flatMap(({ id, threadId }) => (threadId === undefined ? id : [])), owner)
   let deleted = 0
-  for (const [threadId, several] of Map.groupBy(ids.filter((id) => threads.has(id)), (id) => threads.get(id)?.threadId ?? '')) {
-    deleted += await store.deleteMessages(parseScope(threadId, owner), several)
+  for (const [threadId, several] of Map.groupBy(named, (one) => one.threadId ?? threads.get(one.id)?.threadId)) {
+    if (threadId !== undefined) deleted += await store.deleteMessages(parseScope(threadId, owner), several.map(({ id }) => id))
   }
   return deleted
 }
 
-function parseMessageId(named: unknown): string {
-  const id = typeof named === 'object' && named !== null && 'id' in named ? named.id : named
-  checkName('messageId', id)
-  return id
+/** The id of a message, or a whole message, which may name its thread. */
+function parseMessageId(named: unknown): { id: string; threadId?: string } {
+  if (!isObject(named)) {
+    checkName('messageId', named)
+    return { id: named }
+  }
+  checkName('messageId', named.id)
+  if (named.threadId === undefined) return { id: named.id }
+  checkName('messageId.threadId', named.threadId)
+  return { id: named.id, threadId: named.threadId }
 }
 
 /** The thread of each message. An id without a thread must name one message. */
@@ -126,14 +138,21 @@ async function findThreads(
   return threads
 }
 
+/** The resource of a message: that of the call, which the message may repeat. */
+function ownerOf({ resourceId: own }: { resourceId?: string | undefined }, resourceId: string | undefined): string | undefined {
+  if (own === undefined || resourceId === undefined || own === resourceId) return resourceId ?? own
+  throw refused('messages.resourceId', 'left out, or that of the call and of the other messages of its thread')
+}
+
+/** The items of each thread, in their order. One that names no resource has that of the others. */
 function groupByScope<Item>(items: readonly Item[], getScope: (item: Item) => Scope): Array<{ scope: Scope; items: Item[] }> {
   const groups = new Map<string, { scope: Scope; items: Item[] }>()
   for (const item of items) {
     const scope = getScope(item)
-    const key = JSON.stringify([scope.threadId, scope.resourceId])
-    const group = groups.get(key) ?? { scope, items: [] }
+    const group = groups.get(scope.threadId) ?? { scope, items: [] }
+    group.scope = parseScope(scope.threadId, ownerOf(scope, group.scope.resourceId))
     group.items.push(item)
-    groups.set(key, group)
+    groups.set(scope.threadId, group)
   }
   return [...groups.values()]
 }

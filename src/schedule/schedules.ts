@@ -278,6 +278,8 @@ function checkSchedule(options: ScheduleOptions, now: number): ReturnType<typeof
     throw invalidSchedule('id', 'must be a valid string of 1 to 200 characters (well-formed Unicode, no NUL)')
   if (!overlaps.includes(overlap)) throw invalidSchedule('overlap', `must be one of ${overlaps.join(', ')}`)
   if (!misses.includes(missed)) throw invalidSchedule('missed', `must be one of ${misses.join(', ')}`)
+  if (missed === 'all' && options.at !== undefined)
+    throw invalidSchedule('missed', "must be 'once' or 'skip' beside at: there is one occurrence")
   return checkTiming(options, now)
 }
 

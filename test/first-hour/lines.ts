@@ -37,7 +37,13 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
       ['test/http/letter.test.ts', '[H5.6] an unknown name in ifActive, ifIdle or streamOptions is rejected by its name, and so is one that has no effect'],
     ],
     'streamOptions.memory.thread': [[`${start}/silent-options.test.ts`, '[A3.9] memory.thread sets the title and merges the metadata, of a new thread and of an existing one']],
-    'title and metadata of an existing thread': [[`${memory}/described-by-calls.test.ts`, 'of %s: of a thread that exists the title is set and the metadata is merged']],
+    'title and metadata of an existing thread': [
+      [`${memory}/described-by-calls.test.ts`, 'of %s: of a thread that exists the title is set and the metadata is merged'],
+      [`${memory}/described-by-calls.test.ts`, 'sets the title, merges the metadata and sets working memory, also over HTTP'],
+    ],
+    'arguments of memory that cannot take effect': [[`${memory}/without-effect.test.ts`, '[M1.25] what cannot take effect is rejected by name']],
+    'the outcome of input with which a processor failed': [['test/processors/outcomes.test.ts', '[A4.4] that %s fails with is persisted, with the code, and the same when it is sent again']],
+    'an agent by its key': [['test/http/agent-by-key.test.ts', '[H5.7] every route finds an agent by its key in `agents` too']],
     'a LibSQLVector of another database': [[`${start}/silent-options.test.ts`, '[K2.7] rejects a LibSQLVector of another database than the storage']],
     'the default file of an agent without a Heed': [[`${start}/silent-options.test.ts`, '[M1.14] the default file of an agent without a Heed is named in one line of the log']],
     'semanticRecall on a database server': [[`${memory}/server.test.ts`, '[K2.7] has no index: recall that is asked for is rejected by name']],
@@ -70,6 +76,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     'repeated questions do not displace facts': [
       [`${memory}/repeated-questions.test.ts`, '[K2.16] find the facts as they did the first time, also in other words%s'],
       [`${memory}/repeated-questions.test.ts`, '[K2.16] equal statements are quoted once'],
+      [`${memory}/repeated-questions.test.ts`, '[K2.19] %s and answers without content are found after the fact that they are about'],
     ],
     'the scope of recall': [[`${memory}/specification/recall.test.ts`, 'topK, messageRange and scope'], ['docs/recall.md', '**It reaches across threads**']],
     'input processors see what memory added': [[`${memory}/memory-first.test.ts`, '[G3.3] see working memory and what was recalled, in processInput and in processInputStep']],

@@ -58,10 +58,12 @@ describe.each(placeKinds())('lists of threads and messages, $name', ({ make }) =
     await memory.saveMessages({ threadId: 'one', messages: [
       { id: 'text', role: 'user', content: 'Hi.', threadId: 'two' },
       { id: 'parts', role: 'user', content: [{ type: 'text', text: 'Hi.' }], threadId: 'two', resourceId: 'ada' },
+      { id: 'ui', role: 'user', parts: [{ type: 'text', text: 'Hi.' }], threadId: 'two' },
+      { id: 'stored', role: 'user', createdAt: new Date(), threadId: 'two', content: { format: 2, parts: [{ type: 'text', text: 'Hi.' }] } },
       { id: 'neither', role: 'user', content: 'Hi.' },
     ] })
     const ids = async (threadId: string) => (await memory.recall({ threadId })).messages.map(({ id }) => id)
-    expect([await ids('one'), await ids('two')]).toEqual([['neither'], ['text', 'parts']])
+    expect([await ids('one'), await ids('two')]).toEqual([['neither'], ['text', 'parts', 'ui', 'stored']])
   })
 
   it('[M1.20] the messages of a thread that does not exist yet are an empty list: in the process, over HTTP and through the client', async () => {

@@ -1,5 +1,7 @@
 import type { Agent } from '../../agent/agent.ts'
+import { refused } from '../../base/arguments.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { isPlainObject } from '../../base/json.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
@@ -19,23 +21,25 @@ export interface MemoryQuery {
 
 export const memoryQuery = { agentId: id, resourceId: id }
 
-type MemoryCall = Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal' | 'context' | 'params'>
+type MemoryCall = Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'body' | 'principal' | 'context' | 'params'>
 
-/** The memory of the agent that the query names, or of the first agent: most servers have one storage for all agents. */
-export async function agentMemory(call: Pick<MemoryCall, 'heed' | 'query' | 'context'>): Promise<Memory> {
+/** The memory of the agent that is named by its id or its key, or of the first agent: most servers have one storage for all agents. */
+export async function agentMemory(call: Pick<MemoryCall, 'heed' | 'query' | 'body' | 'context'>): Promise<Memory> {
   const agent = namedAgent(call)
   const requestContext = await call.context()
   return agent.getMemory(requestContext ? { requestContext } : {})
 }
 
 /** The agent of that memory, bound to the storage of the request. */
-export async function memoryAgent(call: Pick<MemoryCall, 'heed' | 'query' | 'context'>): Promise<Agent> {
+export async function memoryAgent(call: Pick<MemoryCall, 'heed' | 'query' | 'body' | 'context'>): Promise<Agent> {
   return namedAgent(call).forRequest((await call.context()) ?? {})
 }
 
-function namedAgent({ heed, query: { agentId } }: Pick<MemoryCall, 'heed' | 'query'>): Agent {
-  const all = Object.values(heed.listAgents())
-  const agent = agentId === undefined ? all[0] : all.find((candidate) => candidate.id === agentId)
+function namedAgent({ heed, query, body }: Pick<MemoryCall, 'heed' | 'query' | 'body'>): Agent {
+  const inBody = isPlainObject(body) && typeof body.agentId === 'string' ? body.agentId : undefined
+  const agentId = query.agentId ?? inBody
+  if (inBody !== undefined && inBody !== agentId) throw refused('agentId', 'the same in the query and in the body')
+  const agent = agentId === undefined ? Object.values(heed.listAgents())[0] : heed.findAgent(agentId)
   if (agent) return agent
   const message = agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`
   throw new HeedError('unknown_agent', message, { details: { agentId } })

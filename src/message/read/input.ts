@@ -7,7 +7,7 @@ import type { MessageRow, RowRole } from '../row.ts'
 import { splitMessage } from '../join.ts'
 import { fromUIMessage } from '../ui/from-ui.ts'
 import type { UIMessage } from '../ui/ui-message.ts'
-import { invalidMessage, parseDate, providerMetadataOf, readTime, type Raw } from './raw.ts'
+import { invalidMessage, ownerOf, parseDate, providerMetadataOf, readTime, type Raw } from './raw.ts'
 import type { OnUnreadable } from './stored-content.ts'
 import { isCurrent, keepUnknown, readContent, readParts } from './stored-content.ts'
 
@@ -33,6 +33,9 @@ export interface UIMessageInput {
   role: 'user' | 'assistant' | 'system'
   parts: ReadonlyArray<object>
   metadata?: unknown
+  /** Where `saveMessages` stores it. */
+  threadId?: string
+  resourceId?: string
 }
 
 export type AgentMessage = string | Message | MessageRow | UIMessage | UIMessageInput | ModelMessageInput
@@ -90,9 +93,39 @@ function openAfter(message: Message | MessageRow): OpenMessage | undefined {
 function readItem(item: unknown, index: number, context: InputContext, open: OpenMessage | undefined): Message | MessageRow | undefined {
   if (typeof item === 'string') return userText(item, context)
   if (!isObject(item)) throw invalidMessage(index, `a message is a text or an object, not ${describeValue(item)}`)
-  if (isObject(item.content)) return readStored(item, item.content, index, context.lenient ?? false)
-  if (Array.isArray(item.parts)) return fromUIMessage(item, index, { now: () => context.now(), newId: () => context.newId() })
-  return modelRow(item, index, context, open)
+  if (isObject(item.content)) {
+    if (!context.lenient) checkStoredNames(item, item.content, index)
+    return readStored(item, item.content, index, context.lenient ?? false)
+  }
+  // Earlier versions of a user interface have the calls beside the content.
+  const isOfInterface = Array.isArray(item.parts) || Array.isArray(item.toolInvocations)
+  if (!context.lenient) checkFieldNames(item, index, isOfInterface ? uiNames : modelNames)
+  return isOfInterface
+    ? fromUIMessage(item, index, { now: () => context.now(), newId: () => context.newId() })
+    : modelRow(item, index, context, open)
+}
+
+const ownNames = ['id', 'role', 'content', 'createdAt', 'threadId', 'resourceId', 'type']
+const beside = ['metadata', 'experimental_attachments', 'providerOptions', 'providerMetadata', 'experimental_providerMetadata']
+const earlier = ['toolInvocations', 'reasoning', 'annotations']
+const modelNames: ReadonlySet<string> = new Set([...ownNames, ...beside])
+/** `annotations`, `data`, `revisionId` and `status` are what user interfaces keep for themselves. */
+const uiNames: ReadonlySet<string> = new Set([...ownNames, ...beside, ...earlier, 'parts', 'data', 'revisionId', 'status'])
+const storedNames: ReadonlySet<string> = new Set([...ownNames, 'messageId', 'runId', 'step', 'seq'])
+const contentNames: ReadonlySet<string> = new Set([...beside, ...earlier, 'format', 'parts', 'content'])
+
+function checkStoredNames(item: Raw, content: Raw, index: number): void {
+  checkFieldNames(item, index, storedNames)
+  checkFieldNames(content, index, contentNames, 'content.')
+}
+
+/** Rejects a field that no reader would find again. */
+function checkFieldNames(item: Raw, index: number, known: ReadonlySet<string>, path = ''): void {
+  for (const name in item) {
+    if (known.has(name) || item[name] === undefined) continue
+    const place = known === storedNames || known === contentNames ? 'content.metadata' : 'metadata'
+    throw invalidMessage(index, `there is no field '${path}${name}'; what is yours belongs in ${place}`, { field: `${path}${name}` })
+  }
 }
 
 function userText(text: string, { newId, now }: InputContext): Message {
@@ -142,11 +175,6 @@ function metadataOf({ metadata: given }: Raw, index: number): Pick<Message['cont
   if (!isObject(given)) throw invalidMessage(index, `metadata is an object, not ${describeValue(given)}`)
   const { signal: _, ...metadata } = given
   return Object.keys(metadata).length > 0 ? { metadata } : {}
-}
-
-/** The thread and the resource that a message names. */
-function ownerOf({ threadId, resourceId }: Raw): Pick<MessageRow, 'threadId' | 'resourceId'> {
-  return { ...(typeof threadId === 'string' && { threadId }), ...(typeof resourceId === 'string' && { resourceId }) }
 }
 
 /** The attachments beside the content, without those that repeat a file part. */

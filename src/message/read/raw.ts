@@ -35,6 +35,11 @@ export function parseDate(value: unknown): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
+/** The thread and the resource that a message names. */
+export function ownerOf({ threadId, resourceId }: Raw): { threadId?: string; resourceId?: string } {
+  return { ...(typeof threadId === 'string' && { threadId }), ...(typeof resourceId === 'string' && { resourceId }) }
+}
+
 /** The error of an invalid message of the caller: its index, and the reason. */
 export function invalidMessage(index: number, reason: string, details: Record<string, unknown> = {}): HeedError {
   return new HeedError('invalid_message', `messages[${index}]: ${reason}.`, { details: { index, ...details } })

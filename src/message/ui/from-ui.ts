@@ -1,7 +1,7 @@
 import { checkNames, describeValue, refused } from '../../base/arguments.ts'
 import { isObject } from '../../base/json.ts'
 import type { Message, MessagePart } from '../message.ts'
-import { invalidMessage, readTime, type Raw } from '../read/raw.ts'
+import { invalidMessage, ownerOf, readTime, type Raw } from '../read/raw.ts'
 import { readContent, readParts } from '../read/stored-content.ts'
 
 export interface FromUIOptions {
@@ -42,7 +42,9 @@ export function fromUIMessage(message: unknown, index: number, { now, newId, sig
   }
   const kept = Object.keys(metadata).length > 0 ? { metadata } : {}
   const content = readContent({ ...message, metadata: kept.metadata }, onUnreadable)
-  if (!isSignal || !signals) return { id, role, createdAt, content: { ...content, parts: content.parts.map(restoreError) } }
+  if (!isSignal || !signals) {
+    return { id, role, createdAt, ...ownerOf(message), content: { ...content, parts: content.parts.map(restoreError) } }
+  }
   const record = { id, ...signal, createdAt: createdAt.toISOString() }
   return {
     id,

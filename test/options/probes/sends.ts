@@ -153,7 +153,7 @@ export const sends: Probe[] = [
       const { agent, model, lastText } = open({}, () => 'Fine.', { clock, storage: new InMemoryStore({ clock }) })
       const { schedules } = agent
       const at = new Date(clock.now() + 1_000)
-      await schedules.create({ id: 'a', threadId, resourceId, message: 'Now.', at, overlap: 'skip', missed: 'all' })
+      await schedules.create({ id: 'a', threadId, resourceId, message: 'Now.', at, overlap: 'skip', missed: 'once' })
       await clock.advance(1_000)
       await expect.poll(async () => (await clock.advance(0), model.callCount)).toBe(1)
       expect(lastText()).toBe('Now.')

@@ -199,7 +199,7 @@ export const threads: Probe[] = [
       UpdateMessagesArgs: 'messages threadId resourceId',
       GivenPatch: 'id role createdAt type content threadId resourceId',
       DeleteMessagesArgs: 'id threadId messageIds resourceId',
-      MessageId: 'id',
+      MessageId: 'id threadId',
       WorkingMemoryTarget: 'threadId resourceId',
       WorkingMemoryUpdate: 'threadId resourceId workingMemory replace delete expectedVersion',
       'Memory.listWorkingMemoryVersions': 'threadId resourceId limit before',
@@ -232,7 +232,8 @@ export const threads: Probe[] = [
       const patch = (one: object) => memory.updateMessages({ messages: [{ id: 'm-1', ...one }] as never })
       await expect(patch({ role: 'assistant' })).rejects.toMatchObject({ code: 'invalid_message' })
       for (const one of [{ threadId: 'none' }, { resourceId: 'other' }]) await expect(patch({ content: { content: 'x' }, ...one })).rejects.toBeInstanceOf(Error)
-      expect(await memory.deleteMessages([{ id: 'm-0' }, 'm-1'] as never)).toBe(2)
+      await expect(memory.deleteMessages([{ id: 'm-0', threadId: 'none' }])).rejects.toMatchObject({ code: 'thread_not_found' })
+      expect(await memory.deleteMessages([{ id: 'm-0', threadId: 't' }, 'm-1'] as never)).toBe(2)
       expect(await memory.deleteMessages({ threadId: 't', resourceId: 'u', messageIds: ['m-2'] })).toBe(1)
       await expect(memory.deleteMessages({ threadId: 't', resourceId: 'other' })).rejects.toMatchObject({ code: 'thread_forbidden' })
 

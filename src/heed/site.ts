@@ -37,6 +37,7 @@ export class Site implements RunEnvironment {
   readonly key: unknown
   readonly threads: ThreadRuntime
   readonly newId: () => string
+  readonly clock: Clock
   readonly inbox: Inbox
   readonly schedules: Schedules
   readonly watches: Watches
@@ -65,6 +66,7 @@ export class Site implements RunEnvironment {
     // The agents of a Heed are expected there; an agent that belongs to none may have been forgotten.
     this.#logDefault = (message, fields) => this.threads.logger[onOpen ? 'info' : 'warn'](message, fields)
     this.newId = this.threads.newId
+    this.clock = this.threads.clock
     const ephemeral = storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true
     this.inbox = new Inbox(this.threads, { store: async () => notificationStoreOf(await this.storage()), settings, ephemeral })
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
@@ -86,10 +88,6 @@ export class Site implements RunEnvironment {
   /** The program gave no storage: the first use creates the default file. */
   get isDefault(): boolean {
     return this.#given === undefined
-  }
-
-  get clock(): Clock {
-    return this.threads.clock
   }
 
   get logger(): Logger {

@@ -76,7 +76,7 @@ describe('an abort', () => {
     expect(cancelled).toBe(true)
   })
 
-  it('[G1.5] in the middle of a text keeps what was said', async () => {
+  it('[G1.5] in the middle of a text keeps the text so far', async () => {
     const stop = new AbortController()
     const model = scriptedModel([{ reasoning: 'Hm.', text: ['Once ', 'upon ', 'a time'], hang: { parts: 6 } }])
     const stream = await new Agent({ id: 'a', model }).stream('A story.', { abortSignal: stop.signal })
@@ -220,7 +220,7 @@ describe('an abort', () => {
     await ended(stream)
   })
 
-  it('[G1.5] keeps what was said before a processor got stuck', async () => {
+  it('[G1.5] keeps the text from before a processor got stuck', async () => {
     const stop = new AbortController()
     const stuck: Processor = { id: 'p', processOutputStream: ({ part }) => (part.type === 'text-delta' && part.payload.text === 'upon' ? never : undefined) }
     const stream = await new Agent({ id: 'a', model: scriptedModel([{ text: ['Once ', 'upon'] }]), outputProcessors: [stuck] }).stream('Go.', { abortSignal: stop.signal })

@@ -205,7 +205,7 @@ describe('processors', () => {
     expect(model.calls[1]?.prompt.at(-1)).toMatchObject({ content: [{ text: '<system-reminder>Seen.</system-reminder>' }] })
   })
 
-  it('are shown what was said before, the newest last', async () => {
+  it('receive the earlier messages, the newest last', async () => {
     let before: string[] = []
     const watcher: Processor = { id: 'w', processOutputStream: ({ part, streamParts }) => void (part.type === 'text-end' && (before = typesOf(streamParts))) }
     await new Agent({ id: 'a', model: scriptedModel([{ text: ['a', 'b'] }]), outputProcessors: [watcher] }).generate('Go.')

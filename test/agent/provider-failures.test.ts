@@ -90,7 +90,7 @@ describe.each(makers)('a failure of %s', (_, make) => {
     expect(of(await chunksOf(stream), 'step-start')).toHaveLength(1)
   })
 
-  it('[G1.5] in the middle keeps what was said, and a new step goes on from it', async () => {
+  it('[G1.5] in the middle of a text keeps the text so far, and a new step continues from it', async () => {
     await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3 } }, 'a time.'] })
     const clock = virtualClock()
     const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('A story.')
@@ -132,7 +132,7 @@ describe('a stream that breaks', () => {
   refuseStrayRejections()
   const broken = (text: string): ScriptedStep => ({ text: [text], errorAfter: { parts: 2, error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) } })
 
-  it('[G1.4] again and again ends the run with an error, and what was said stays', async () => {
+  it('[G1.4] again and again ends the run with an error, and the text so far is kept', async () => {
     const model = scriptedModel([broken('one'), broken('two'), broken('three'), 'never'])
     const clock = virtualClock()
     const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')

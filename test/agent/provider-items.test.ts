@@ -38,7 +38,7 @@ describe('what a provider remembers by an id', () => {
   refuseStrayRejections()
   const secret: ScriptedStep = { reasoning: 'hm', text: 'secret hunter2' }
 
-  it('is sent by that id as long as it is what was said', async () => {
+  it('is sent by that id as long as its text is unchanged', async () => {
     const sent = await secondTurn([secret], undefined, ask)
     expect(sent.match(/item_reference/g)).toHaveLength(2)
     expect(sent).not.toContain('hunter2')

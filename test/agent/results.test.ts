@@ -21,7 +21,7 @@ const rich = () => scriptedModel([
 const tools = { look: createTool({ id: 'look', execute: async () => ({ colour: 'blue' }) }) }
 
 describe('a result', () => {
-  it('has everything that was said, and what it cost', async () => {
+  it('has all messages of the run, and its usage', async () => {
     const result = await new Agent({ id: 'a', model: rich(), tools }).generate('Colour?', { runId: 'run-1' })
     const call = { toolCallId: 'call_0_0', toolName: 'look', args: { at: 'sky' } }
     expect(result).toMatchObject({

@@ -169,7 +169,7 @@ describe('structured output', () => {
     expect((await new Agent({ id: 'a', model: scriptedModel([text]) }).generate('?', { structuredOutput: { schema } })).object).toEqual({ city: 'Bern', degrees: 4 })
   })
 
-  it('[G1.5] can be aborted while it is checked, and what was said stays', async () => {
+  it('[G1.5] can be aborted while it is checked, and the text so far is kept', async () => {
     const checking = Promise.withResolvers<void>()
     const endless = z.string().refine(() => {
       checking.resolve()

@@ -24,7 +24,7 @@ function complaints(page: Page): string[] {
 describe.skipIf(missing)(`pages whose server is away, in a real browser${why}`, () => {
   const { newPage, url: pagesUrl, opened } = browsing()
 
-  it.each(kinds)('[U1.12] %s: after kill -9 amid words the page moves with the run, and says that it runs', async (kind) => {
+  it.each(kinds)('[U1.12] %s: after kill -9 during a text the page follows the run that continues, and shows that it runs', async (kind) => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-'))
     const child = new ServerProcess(join(folder, 'heed.db'), pagesUrl())
     onTestFinished(async () => {

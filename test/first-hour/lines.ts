@@ -122,7 +122,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     ],
   },
   clients: {
-    'a page after kill -9': [['test/browser/outage.test.ts', '[U1.12] %s: after kill -9 amid words the page moves with the run, and says that it runs']],
+    'a page after kill -9': [['test/browser/outage.test.ts', '[U1.12] %s: after kill -9 during a text the page follows the run that continues, and shows that it runs']],
     'a send during an outage': [['test/browser/outage.test.ts', '[U1.9] %s: a message that is sent during an outage stays, is marked, and is sent again on request, once']],
     'steering messages in the queue': [['test/browser/outage.test.ts', '[U1.14] useThread: a message that steers is shown once, and the queue says what each of its entries will do']],
     'no error in the console for a new thread': [['test/browser/outage.test.ts', '[U1.13] %s: a new thread causes no error in the console']],

@@ -45,7 +45,7 @@ it('[H2.2] who is cut off before the first chunk of a new thread gets the run th
   await watchedOverAGap(async () => {}, await behind([]))
 })
 
-it('[H2.2] who is cut off before the first chunk of a thread at rest gets the run that happened meanwhile, and nothing older', async () => {
+it('[H2.2] a client that is disconnected before the first chunk of an idle thread gets the run that happened meanwhile, and nothing older', async () => {
   const world = await behind([])
   await watchedOverAGap(async () => {
     await world.agent.sendMessage('Before.', thread).outcome

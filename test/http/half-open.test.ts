@@ -9,7 +9,7 @@ const ip = await findProgram('ip')
 const alone = 'path' in ip ? ['-rn', '-n'].find((how) => spawnSync('unshare', [how, ip.path, 'link', 'set', 'lo', 'up']).status === 0) : undefined
 const why = alone === undefined ? whySkipped('missing' in ip ? ip : { missing: 'unshare can make no network namespace here' }) : ''
 
-it.skipIf(alone === undefined)(`[H2.4] a peer that is gone without a word is found before the next heartbeat${why}`, async () => {
+it.skipIf(alone === undefined)(`[H2.4] a client that is gone without closing its connection is found before the next heartbeat${why}`, async () => {
   const child = spawn('unshare', [alone ?? '', process.execPath, join(import.meta.dirname, 'half-open-process.ts')], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const said: Array<{ words: string; at: number }> = []

@@ -15,7 +15,7 @@ async function open(scope: 'thread' | 'resource' = 'thread') {
 }
 
 describe('memory as existing clients read it', () => {
-  it('[H5.1] a search finds messages with the title of their thread and what was said around them', async () => {
+  it('[H5.1] a search finds messages with the title of their thread and the messages around them', async () => {
     const { read, say } = await open()
     await read('/threads', { ...thread, title: 'Trip' })
     await say('Where is Bern?')

@@ -85,7 +85,7 @@ describe('the wire', () => {
     expect([foreign.status, ((await foreign.json()) as { code: string }).code]).toEqual([403, 'thread_forbidden'])
   })
 
-  it('speaks the answers that existing clients look at', async () => {
+  it('has the fields that existing clients read', async () => {
     const { ask } = await served({ guide: guide('Hello.') })
     const status = async (path: string, init?: Parameters<typeof ask>[1]) => (await ask(path, init)).status
     expect(await status('/agents/nobody/send-message', { json: { message: 'Hi', ...thread } })).toBe(404)

@@ -26,7 +26,7 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     await soon(async () => (await list()).map(({ coalescedCount, status }) => [coalescedCount, status])).toEqual([[20, 'delivered']])
   })
 
-  it('[N1.1] an active run that was told of one is not told again; when it rests, a repetition is read in full', async () => {
+  it('[N1.1] an active run gets a repeated notification once; on an idle thread, a repetition is delivered in full', async () => {
     const { agent, work, rest, list, clock, summarised, history } = await openWorld(make)
     await work()
     for (let index = 0; index < 4; index++) {

@@ -126,7 +126,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
   })
 })
 
-describe('what is wrong with notifications', () => {
+describe('invalid notifications', () => {
   const refusedAgent = (deliveryPolicy: unknown) => {
     try {
       return new Agent({ id: 'a', notifications: { deliveryPolicy } } as never)

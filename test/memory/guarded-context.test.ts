@@ -56,7 +56,7 @@ describe.each(placeKinds())('what memory adds to a prompt, $name', ({ make }) =>
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain(keeps ? 'success' : `Processor '${guard.id}' rejected the text`)
   })
 
-  it('[G3.8] is told apart from input, and what a processor adds beside it is ignored', async () => {
+  it('[G3.8] has another source than input, and what a processor adds beside it is ignored', async () => {
     const seen: string[] = []
     const adding: Processor = {
       id: 'adding',

@@ -361,7 +361,7 @@ describe('[G2.42] the plain text beside the parts', () => {
     ['in the list', ({ messageList }) => setText(messageList.get.all.db())],
     ['in a copy', ({ messages }) => messages.map((message) => ({ ...message, content: { ...message.content, content: 'REDACTED' } }))],
   ]
-  it.each(ways)('a hook that sets it is told where the text is: %s', async (_, change) => {
+  it.each(ways)('a hook that sets it gets an error that names where the text is: %s', async (_, change) => {
     const { agent, model } = open({ id: 'p', processInput: change } as unknown as Processor, ['Fine.'])
     await expect(agent.generate('It is hunter2.', { memory })).rejects.toThrow(/it set content\.content in message '.*'.* Set the text of a text part in content\.parts\./)
     expect(model.callCount).toBe(0)

@@ -146,7 +146,7 @@ describe.each(placeKinds())('what was said since input last entered, $name', ({ 
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('SECRET')
   })
 
-  it('[R7.5] is looked at once for each time that input enters, and is what was said since', async () => {
+  it('[R7.5] is called once each time that input enters, with the output since the last input', async () => {
     const seen: string[][] = []
     const watch: Processor = { id: 'watch', processOutputResult: ({ messages }) => void seen.push(words(messages)) }
     const tell = createTool({ id: 'tell', execute: async () => (await agent.sendMessage('Also this.', thread).stored, 'told') })

@@ -215,7 +215,7 @@ describe('traces', () => {
     expect(spans.find(({ name }) => name === 'invoke_agent Guide')?.events.find(({ name }) => name === 'heed.lane')?.attributes).toEqual({ 'heed.lane.id': 'page', 'heed.lane.mode': 'snapshot', 'heed.step': 0 })
   })
 
-  it('[T1.2] what was said is written down only where it is asked for, and then without secrets', async () => {
+  it('[T1.2] inputs and outputs are recorded only where the options ask for them, and then without secrets', async () => {
     const { spans, flush } = await registerSdk()
     const secrets = { apiKey: 'abcdef', passphrase: 'correct horse', token: 'tok-abcdef', privateKey: 'xabcdef', credentials: { user: 'ada', key: 'yabcdef' }, signature: 'zabcdef', page: JSON.stringify({ password: 'abcdef and more' }) }
     const look = createTool({ id: 'look', inputSchema: z.object({ at: z.string(), password: z.string() }), execute: async () => ({ ...secrets, seen: 'rain' }) })

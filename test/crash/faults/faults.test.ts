@@ -153,7 +153,7 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(codes(report)).toEqual(['store_readonly'])
   })
 
-  it('is noise from its first byte', async () => {
+  it('has random bytes from its start', async () => {
     const database = join(newFolder(), 'heed.db')
     filled(database)
     spoil(database, 0, 100)
@@ -162,7 +162,7 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(codes(report)).toEqual(['store_corrupt'])
   })
 
-  it('is noise in its middle', async () => {
+  it('has random bytes in its middle', async () => {
     const database = join(newFolder(), 'heed.db')
     filled(database)
     const pages = statSync(database).size / 4096
@@ -173,7 +173,7 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(codes(report)).toEqual(['store_corrupt'])
   })
 
-  it('is locked by a program that lets nobody in', async () => {
+  it('is locked by a program that never releases it', async () => {
     const database = join(newFolder(), 'heed.db')
     filled(database)
     const other = new DatabaseSync(database)
@@ -220,7 +220,7 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(report.refused).toHaveLength(8)
   })
 
-  it('has noise in an index that a send looks into', async () => {
+  it('has random bytes in an index that a send reads', async () => {
     const database = join(newFolder(), 'heed.db')
     filled(database)
     const other = new DatabaseSync(database, { timeout: 60_000 })

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { checkNodeVersion } from '../base/node-version.ts'
 import { commands } from './commands/index.ts'
 import { readArguments } from './shell/arguments.ts'
 import type { Command } from './shell/command.ts'
@@ -30,6 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
   const found = find(args)
   if (!found) throw unknownCommand(args)
   const { command, rest } = found
+  checkNodeVersion()
   const read = readArguments(command, rest)
   if (read.options.help) {
     console.log(helpOf(command))

@@ -45,18 +45,6 @@ describe('the command line', () => {
     expect(half).toEqual({ code: 2, output: '', errors: "heed: 'policy' needs another word.\n  heed policy check FILE... [options]\n" })
   })
 
-  it('[C1.1] [C1.3] refuses an unknown option of each command, as text and as JSON', async () => {
-    const texts = await Promise.all(names.map((words) => heed([...words, '--frobnicate'])))
-    const objects = await Promise.all(names.map((words) => heed([...words, '--json', '--frobnicate'])))
-    for (const [index, words] of names.entries()) {
-      expect(texts[index]).toEqual({ code: 2, output: '', errors: `heed ${words.join(' ')}: there is no option --frobnicate.\n` })
-      const { code, output, errors } = objects[index]!
-      expect({ code, output, error: JSON.parse(errors) as unknown }).toEqual({
-        code: 2, output: '', error: { error: { code: 'usage', message: 'there is no option --frobnicate.', retryable: false, details: {} } },
-      })
-    }
-  })
-
   it('[C1.5] prints a stack with --debug only, and colors on a terminal or by FORCE_COLOR only', async () => {
     const wrong = ['policy', 'check', '--strict']
     const [plain, debug, forced, none] = await Promise.all([

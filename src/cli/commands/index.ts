@@ -1,5 +1,9 @@
 import type { Command } from '../shell/command.ts'
+import { inbox } from './inbox.ts'
 import { policyCheck } from './policy-check.ts'
+import { send } from './send.ts'
+import { start } from './start.ts'
+import { tail } from './tail.ts'
 
 /** All commands, in the order of the help. */
-export const commands: readonly Command[] = [policyCheck]
+export const commands: readonly Command[] = [start, send, tail, inbox, policyCheck]

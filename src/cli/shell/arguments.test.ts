@@ -67,6 +67,7 @@ describe('the nearest name', () => {
     expect(nearest('sned', ['send', 'tail', 'inbox'])).toBe('send')
     expect(nearest('tial', ['send', 'tail', 'inbox'])).toBe('tail')
     expect(nearest('resorce', ['resource', 'reload'])).toBe('resource')
+    expect(nearest('key', ['agent', 'key-file'])).toBe('key-file')
     expect(nearest('x', ['send', 'tail', 'inbox'])).toBeUndefined()
     expect(nearest('deploy', ['send', 'dev'])).toBeUndefined()
   })

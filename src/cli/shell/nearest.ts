@@ -1,5 +1,7 @@
-/** The candidate that a typing error most likely meant, if one is near. */
+/** The candidate that a typing error or a shortened name most likely meant, if one is near. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const whole = word.length < 3 ? undefined : candidates.find((candidate) => candidate.startsWith(`${word}-`))
+  if (whole !== undefined) return whole
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(word, candidate) }))
     .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(Math.min(word.length, candidate.length) / 2)) && distance <= 3)

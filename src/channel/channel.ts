@@ -6,7 +6,7 @@ import { checkModel, type ModelConfig } from '../run/model/model.ts'
 import type { NewInbound } from '../store/contract/watches.ts'
 import type { ChannelAdapter, ChannelAnswer, ChannelDelivery, ChannelReply, ChannelRequest, SentReply } from './adapter.ts'
 import { Contacts } from './contacts.ts'
-import type { InboundMessage } from './message.ts'
+import { checkMessage, type InboundMessage } from './message.ts'
 
 export interface ChannelOptions {
   /** Identifies the channel among those of its kind, in policies, and in the URL of its webhook. */
@@ -108,8 +108,11 @@ export class Channel {
     return answer
   }
 
+  /** An adapter of the program's own may return anything: what is no message is rejected by name, and nothing of the delivery is stored. */
   async #accept({ messages }: Pick<ChannelDelivery, 'messages'>): Promise<void> {
-    const inbounds = messages.flatMap((message) => this.#inboundOf(message) ?? [])
+    if (!Array.isArray(messages)) throw refused('messages', `a list, as the adapter of the channel '${this.id}' returns it`)
+    const checked = messages.map((message, index) => checkMessage(`messages[${index}]`, message))
+    const inbounds = checked.flatMap((message) => this.#inboundOf(message) ?? [])
     if (inbounds.length > 0) await this.#connected().store(inbounds)
   }
 

@@ -66,6 +66,16 @@ describe('heed policy check', () => {
     })
   })
 
+  it('[V4.8] a byte order mark is no part of a file: columns count from the text', async () => {
+    write('marked.cedar', `\uFEFF${fine}`)
+    expect(await heed('policy', 'check', 'marked.cedar')).toEqual({ code: 0, output: 'ok (1 policy)\n', errors: '' })
+    write('bad.cedar', '\uFEFFpermit(principal is Policy::Agnt, action, resource);\n')
+    expect((await heed('policy', 'check', 'bad.cedar')).errors).toBe([
+      'bad.cedar:1:21: unrecognized entity type `Policy::Agnt` (did you mean `Policy::Agent`?)',
+      '  permit(principal is Policy::Agnt, action, resource);', `  ${' '.repeat(20)}${'^'.repeat(12)}`, '',
+    ].join('\n'))
+  })
+
   it('[V4.8] points to the end of a file that ends too early, and to an id that is used twice', async () => {
     write('short.cedar', 'permit(principal, action, resource)')
     expect(await heed('policy', 'check', 'short.cedar')).toMatchObject({

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { styleText } from 'node:util'
+import { withoutMark } from '../policy/check.ts'
 import { CedarPolicies, type PolicyProblem } from '../policy/index.ts'
 import { exitCodes, type ExitCode } from './shell/failure.ts'
 import type { Output } from './shell/output.ts'
@@ -21,7 +22,7 @@ async function checkFile(
   }
   let text: string
   try {
-    text = await readFile(file, 'utf8')
+    text = withoutMark(await readFile(file, 'utf8'))
   } catch (error) {
     answer(`${file}: ${reason(error)}`, { policies: 0, problems: [{ message: reason(error) }] })
     return false

@@ -30,7 +30,8 @@ export function checkPolicies(engine: CedarEngine, policies: PolicySet): PolicyP
 }
 
 /** The policies of a text that holds any number of them. The id of a policy is its `@id`, and otherwise `policy` with its position. */
-export function readPolicyText(engine: CedarEngine, text: string): CheckedPolicies {
+export function readPolicyText(engine: CedarEngine, given: string): CheckedPolicies {
+  const text = withoutMark(given)
   const problems = findings(engine, text).map((error) => locate(error, text))
   if (problems.length > 0) return { problems, policies: {} }
   const parts = engine.policySetTextToParts(text)
@@ -50,6 +51,11 @@ export function readPolicyText(engine: CedarEngine, text: string): CheckedPolici
     policies.set(id, part)
   }
   return { problems: [], policies: Object.fromEntries(policies) }
+}
+
+/** Without the byte order mark that some editors begin a file with. It is no part of the text, and Cedar does not know it. */
+export function withoutMark(text: string): string {
+  return text.startsWith('\uFEFF') ? text.slice(1) : text
 }
 
 /** The error of policies that are refused. */

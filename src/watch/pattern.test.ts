@@ -226,4 +226,16 @@ describe('the capacity of a pattern', () => {
     expect(letters('^(a|b|c|d|e|f|g){5}$')).toBe(5)
     expect(letters('^\\w+$')).toBe(Infinity)
   })
+
+  it('[V2.16] counts letters of alternatives and of small classes by what their choice is worth', () => {
+    const letters = (source: string) => compilePattern(source).freeLetters
+    expect(letters('^(?:[a-f]|[g-l]|[m-r]|[s-z]){40}$')).toBeGreaterThan(24)
+    expect(letters(`^(?:${'abcdefghijklmnopqrstuvwxyz'.split('').map((one) => `${one}1`).join('|')}){30}$`)).toBe(30)
+    expect(letters(`^${'[a-f]?[g-l]?[m-r]?[s-z]?'.repeat(16)}$`)).toBeGreaterThan(24)
+    expect(letters('^(?:(?:ig|no|re)|(?:al|th|is)|(?:to|of|it)|(?:se|nd|me)){40}$')).toBeGreaterThan(24)
+    // What a user writes stays possible.
+    expect(letters('^(?:yes|no)$')).toBeLessThan(1)
+    expect(letters('^(?:mon|tue|wed|thu|fri|sat|sun)-[0-9]{2}:[0-9]{2}$')).toBeLessThan(1)
+    expect(letters('^(?:1|2|3){40}$')).toBe(0)
+  })
 })

@@ -9,6 +9,7 @@ export const MAX_TEXT = 65_536
 const COUNTING_STEPS = 200_000
 /** More different letters than the digits of a hexadecimal number have: the sender can spell words with them. */
 const SPELLING_LETTERS = 7
+const ALPHABET = 26
 
 /**
  * A compiled pattern. It matches whole texts, byte for byte, without normalizing them, in time that grows linearly with the text whatever
@@ -20,7 +21,10 @@ export interface Pattern {
   /** The lengths of the texts that match. `maxLength` may be Infinity. */
   readonly minLength: number
   readonly maxLength: number
-  /** How many characters of a matching text the sender may choose among so many letters that they spell words. May be Infinity. */
+  /**
+   * How many letters of a matching text the sender may choose, without hexadecimal digits. A choice among a few letters or texts counts as
+   * the part of a letter that it is worth. May be Infinity.
+   */
   readonly freeLetters: number
   matches(text: string): boolean
   /** An upper bound of the information in a matching text of at most `maxLength` characters, in bits. */
@@ -60,7 +64,7 @@ class Program implements Pattern {
     const { min, max, letters } = extent(node)
     this.minLength = min
     this.maxLength = max
-    this.freeLetters = letters
+    this.freeLetters = Math.round(letters * 1000) / 1000
   }
 
   get states(): number {
@@ -233,10 +237,7 @@ export function listBits(bits: number, min: number, max: number): number {
 }
 
 function extent(node: PatternNode): { min: number; max: number; letters: number } {
-  if (node.kind === 'character') {
-    const letters = new Set(node.set.join('').toLowerCase().replace(/[^a-z]/g, ''))
-    return { min: 1, max: 1, letters: letters.size >= SPELLING_LETTERS ? 1 : 0 }
-  }
+  if (node.kind === 'character') return { min: 1, max: 1, letters: lettersOf(node.set) }
   if (node.kind === 'repeat') {
     const { min, max, letters } = extent(node.item)
     return { min: min * node.min, max: times(max, node.max), letters: times(letters, node.max) }
@@ -248,8 +249,38 @@ function extent(node: PatternNode): { min: number; max: number; letters: number 
   return {
     min: Math.min(...parts.map((part) => part.min)),
     max: Math.max(...parts.map((part) => part.max)),
-    letters: Math.max(...parts.map((part) => part.letters)),
+    letters: spells(node) ? choiceLetters(parts.map((part) => part.letters)) : 0,
   }
+}
+
+/** The letters of one character of a set: one, or the part of one that the choice among a few is worth. Hexadecimal digits have none. */
+function lettersOf(set: readonly string[]): number {
+  const letters = new Set(set.join('').toLowerCase().replace(/[^a-z]/g, ''))
+  if (letters.size >= SPELLING_LETTERS) return 1
+  return [...letters].every(isHexadecimal) ? 0 : Math.log2(letters.size) / Math.log2(ALPHABET)
+}
+
+function isHexadecimal(letter: string): boolean {
+  return letter >= 'a' && letter <= 'f'
+}
+
+/** Whether a matching text may have a letter that is no hexadecimal digit. */
+function spells(node: PatternNode): boolean {
+  if (node.kind === 'character') return hasSpelling(node.set.join(''))
+  if (node.kind === 'repeat') return spells(node.item)
+  return (node.kind === 'sequence' ? node.items : node.options).some(spells)
+}
+
+/** Whether a text has a letter that is no hexadecimal digit, of any alphabet. */
+export function hasSpelling(text: string): boolean {
+  return /[g-z]|[^\x20-\x7e]/i.test(text)
+}
+
+/** The letters that a choice is worth whose options have so many letters each: as many letters have as many texts. */
+export function choiceLetters(options: readonly number[]): number {
+  const bits = Math.log2(ALPHABET)
+  if (options.includes(Infinity)) return Infinity
+  return options.length === 0 ? 0 : Math.max(0, options.map((letters) => letters * bits).reduce(addBits) / bits)
 }
 
 const zero = { min: 0, max: 0, letters: 0 }

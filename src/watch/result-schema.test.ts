@@ -88,6 +88,31 @@ describe('a result schema', () => {
     expect(schema.validate(`${'a'.repeat(50_000)}!`).ok).toBe(false)
   })
 
+  it('case 16: [V2.16] enums spell like patterns: in lists, in nested lists, in many properties, and in other alphabets', () => {
+    const letters = (alphabet: string) => ({ type: 'string', enum: Array.from(alphabet) })
+    const latin = letters(' abcdefghijklmnopqrstuvwxyz')
+    const list = (items: object, maxItems: number) => ({ type: 'array', items, maxItems })
+    const closed = (properties: object) => ({ type: 'object', properties, additionalProperties: false })
+    const many = closed(Object.fromEntries(Array.from({ length: 26 }, (_, nth) => [`p${nth}`, latin])))
+    for (const schema of [list(list(latin, 20), 2), many, list(closed({ a: latin, b: latin }), 20), list(list(letters('абвгдежзиклмнопрстуфхцчшщъы'), 20), 2)])
+      expect(() => compileResultSchema(schema)).toThrow(/allows \d+ letters that the sender of a message chooses/)
+    const words = Array.from({ length: 100 }, (_, nth) => `word${nth}`)
+    expect(() => compileResultSchema(list({ type: 'string', enum: words }, 20))).toThrow(/letters/)
+    // What a user writes stays possible: labels, answers, numbers.
+    const labels = { type: 'string', enum: ['verification_code', 'auth', 'reply', 'urgent', 'alert', 'question', 'request', 'delivery', 'finance'] }
+    for (const schema of [list(labels, 20), list({ type: 'string', enum: ['yes', 'no'] }, 20), list(latin, 20), { type: 'string', enum: words }])
+      expect(compileResultSchema(schema).untrustedText).toBe(false)
+  })
+
+  it('case 16: [V2.16] nested lists multiply: a result has a limited number of values', () => {
+    const list = (items: object, maxItems: number) => ({ type: 'array', items, maxItems })
+    for (const items of [{ type: 'boolean' }, { type: 'integer', minimum: 32, maximum: 126 }, { type: 'null' }, { type: 'string', enum: ['0', '1'] }]) {
+      expect(() => compileResultSchema(list(list(items, 20), 20))).toThrow('result_schema allows 400 values: long lists carry text, bit by bit')
+      expect(() => compileResultSchema(list(list(list(items, 20), 20), 1))).toThrow(/allows 400 values/)
+      expect(compileResultSchema(list(list(items, 20), 12)).capacityBits).toBeLessThan(256 * 8)
+    }
+  })
+
   it('case 5: [V2.3] look-around and backreferences are refused by name', () => {
     expect(refusal({ type: 'string', pattern: '^(?=a)a$' }).message).toContain('a look-around')
     expect(refusal({ type: 'string', pattern: '^(a)\\1$' }).message).toContain('a backreference')

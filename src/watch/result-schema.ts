@@ -1,7 +1,7 @@
 import { nearestName } from '../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { isObject, type JSONObject, type JSONValue } from '../base/json.ts'
-import { addBits, compilePattern, listBits, type Pattern } from './pattern.ts'
+import { addBits, choiceLetters, compilePattern, hasSpelling, listBits, type Pattern } from './pattern.ts'
 import { FORBIDDEN_KEYS, type ResultIssue } from './result-json.ts'
 import { hasHiddenCharacters } from './candidate-text.ts'
 import { utf8Length, validateResult } from './result-value.ts'
@@ -53,11 +53,13 @@ const MAX_SCHEMA_BYTES = 8192
 const MAX_DEPTH = 4
 const MAX_PROPERTIES = 32
 const MAX_ITEMS = 20
+/** Of a result, with all its lists: nested ones multiply. */
+const MAX_VALUES = 256
 const MAX_PATTERN_TEXT = 64
 const MAX_UNTRUSTED_TEXT = 300
 /** Of all strings of a result together. */
 const MAX_STRING_BYTES = 1024
-/** Of all strings of a result together, outside of `x-untrusted-text`: more letters are sentences, whatever stands between them. */
+/** Of all strings of a result together, outside of `x-untrusted-text`: more letters are sentences, whatever they are chosen from. */
 const MAX_FREE_LETTERS = 24
 const MAX_DESCRIPTION = 500
 /** A code point of text that is not ASCII has up to 3 bytes; those with 4 are not written in sentences. */
@@ -120,14 +122,18 @@ class SchemaCompiler {
 
   compile(root: Record<string, unknown>, source: JSONObject): ResultSchema {
     const { node, schema } = this.#part(root, '', 1)
-    const { bits, bytes, letters } = sizeOf(node)
+    const { bits, bytes, letters, values } = sizeOf(node)
+    if (values > MAX_VALUES) {
+      throw refusal('', `allows ${values} values`, `long lists carry text, bit by bit; allow ${MAX_VALUES} in all, and lower maxItems`)
+    }
     if (bytes > MAX_STRING_BYTES) {
       const most = `all strings of a result together may have ${MAX_STRING_BYTES}; lower maxLength or maxItems`
       throw refusal('', `allows ${bytes} bytes of text`, most)
     }
     if (letters > MAX_FREE_LETTERS) {
-      const most = `the sender could spell sentences; allow ${MAX_FREE_LETTERS} in all, write enums, or add "x-untrusted-text": true`
-      throw refusal('', `allows ${letters} letters that the sender of a message chooses`, most)
+      const shorter = `allow ${MAX_FREE_LETTERS} in all, with shorter lists and enums`
+      const most = `the sender could spell sentences; ${shorter}, or add "x-untrusted-text": true`
+      throw refusal('', `allows ${Math.ceil(letters)} letters that the sender of a message chooses`, most)
     }
     return { source, schema, capacityBits: bits, untrustedText: this.#hasText, validate: (value) => validateResult(node, value) }
   }
@@ -329,22 +335,21 @@ interface Size {
   bits: number
   bytes: number
   letters: number
+  values: number
 }
 
-/** What a value can carry: its information, the bytes of its strings, and the letters among them that the sender chooses. */
+/** What a value can carry: its information, the bytes of its strings, the letters among them that the sender chooses, and its scalars. */
 function sizeOf(node: ResultNode): Size {
-  if (node.type === 'fixed') {
-    const bytes = Math.max(...node.values.map((value) => (typeof value === 'string' ? utf8Length(value) : 0)))
-    return { bits: Math.log2(node.values.length), bytes, letters: 0 }
-  }
+  if (node.type === 'fixed') return fixedSize(node.values)
   if (node.type === 'string') {
     const { maxLength, maxBytes, pattern, isText } = node
     const bits = pattern ? pattern.capacityBits(maxLength) : Math.min(maxLength * BITS_PER_CHARACTER, maxBytes * 8)
-    return { bits, bytes: maxBytes, letters: isText ? 0 : Math.min(maxLength, pattern?.freeLetters ?? maxLength) }
+    return { bits, bytes: maxBytes, letters: isText ? 0 : Math.min(maxLength, pattern?.freeLetters ?? maxLength), values: 1 }
   }
   if (node.type === 'array') {
-    const { bits, bytes, letters } = sizeOf(node.items)
-    return { bits: listBits(bits, node.minItems, node.maxItems), bytes: bytes * node.maxItems, letters: letters * node.maxItems }
+    const { bits, bytes, letters, values } = sizeOf(node.items)
+    const { minItems, maxItems } = node
+    return { bits: listBits(bits, minItems, maxItems), bytes: bytes * maxItems, letters: letters * maxItems, values: values * maxItems }
   }
   if (node.type === 'object') {
     const parts = [...node.properties].map(([name, property]) => {
@@ -352,15 +357,28 @@ function sizeOf(node: ResultNode): Size {
       return node.required.has(name) ? size : { ...size, bits: addBits(0, size.bits) }
     })
     return parts.reduce(
-      (sum, part) => ({ bits: sum.bits + part.bits, bytes: sum.bytes + part.bytes, letters: sum.letters + part.letters }),
+      (sum, part) => ({
+        bits: sum.bits + part.bits, bytes: sum.bytes + part.bytes, letters: sum.letters + part.letters, values: sum.values + part.values,
+      }),
       nothing,
     )
   }
-  if (node.type === 'number' || node.type === 'integer') return { bits: numberBits(node), bytes: 0, letters: 0 }
-  return { bits: node.type === 'boolean' ? 1 : 0, bytes: 0, letters: 0 }
+  if (node.type === 'number' || node.type === 'integer') return { ...nothing, bits: numberBits(node), values: 1 }
+  return { ...nothing, bits: node.type === 'boolean' ? 1 : 0, values: 1 }
 }
 
-const nothing: Size = { bits: 0, bytes: 0, letters: 0 }
+/** An enum of letters spells like a pattern: its choice is worth as many letters as have so many texts. */
+function fixedSize(values: readonly Scalar[]): Size {
+  const texts = values.filter((value) => typeof value === 'string')
+  return {
+    bits: Math.log2(values.length),
+    bytes: Math.max(0, ...texts.map(utf8Length)),
+    letters: texts.some(hasSpelling) ? choiceLetters(values.map(() => 0)) : 0,
+    values: 1,
+  }
+}
+
+const nothing: Size = { bits: 0, bytes: 0, letters: 0, values: 0 }
 
 function numberBits({ type, minimum, maximum, multipleOf }: Extract<ResultNode, { type: 'number' | 'integer' }>): number {
   const step = multipleOf ?? (type === 'integer' ? 1 : undefined)

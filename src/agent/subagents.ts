@@ -141,9 +141,10 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
     if (run.status === 'suspended') return await suspendFor(runtime, nesting, run, published)
     runtime.waiters.takeRetainedOptions(id)
     if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
-    if (run.status !== 'finished') throw childRunError(agent.name, run)
+    // A run that failed may have left traces too: its error, and watches of the calling thread.
     const { text, taintedBy } = await storedAnswer(runtime.store, scope, id)
     nesting.addTaint(taintedBy)
+    if (run.status !== 'finished') throw childRunError(agent.name, run)
     return text
   } catch (error) {
     if (abortSignal.aborted && !nesting.isHandedOver()) {

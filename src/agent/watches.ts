@@ -36,11 +36,22 @@ export function watchingOf(config: AgentConfig): { limits: WatchLimitOptions; ju
 }
 
 export async function awaitSignal(agent: Askable, input: WatchInput, target: WatchTarget): Promise<WatchRecord> {
+  checkTarget(target)
+  const here = await agent.resolveStorage()
+  return here.site().watches.register(here, input, target)
+}
+
+/** Rejects with `id_taken` where the watch with this id is another one than the input asks for. */
+export async function registerSame(agent: Askable, input: WatchInput, target: WatchTarget): Promise<WatchRecord> {
+  checkTarget(target)
+  const here = await agent.resolveStorage()
+  return here.site().watches.register(here, input, { ...target, same: true })
+}
+
+function checkTarget(target: WatchTarget): void {
   checkNames('awaitSignal()', target, ['threadId', 'resourceId', 'id'])
   for (const field of ['threadId', 'resourceId'] as const) checkName(field, target[field])
   if (target.id !== undefined) checkName('id', target.id)
-  const here = await agent.resolveStorage()
-  return here.site().watches.register(here, input, target)
 }
 
 export async function listWatches(agent: Askable, query: AgentWatchQuery = {}): Promise<WatchPage> {
@@ -86,11 +97,15 @@ function scopeOf(method: string, { id: agentId }: Askable, scope: AgentWatchScop
 }
 
 const description = `Wait for a message that arrives later, such as a code by SMS or a reply from a contact. The conversation goes on at \
-once; when a message matches, or the wait ends, you receive a <watch> element here with the result. Name at least one of \
+once; when a message matches, or the wait ends, you receive a <watch> element here with the result. If another agent called you, the \
+conversation that it is in receives it: say in your answer what to do with it. Name at least one of \
 expected_categories, expected_channels and expected_contacts. Use result_schema for what you need of the message: without it you only \
 learn that one matched.`
 
-/** The tool with which an agent waits on its own thread. A repeated call after a crash registers the same watch. */
+/**
+ * The tool with which an agent waits on its own thread; one that was called, on the thread of the conversation. A repeated call after a
+ * crash registers the same watch.
+ */
 export function awaitSignalTool(agent: Runnable, site: Site): Tool {
   return createTool({
     id: 'await_signal',
@@ -103,8 +118,31 @@ export function awaitSignalTool(agent: Runnable, site: Site): Tool {
         throw new HeedError('invalid_argument', 'await_signal needs a thread: what it waits for is sent there.')
       // Providers may give calls of two steps one id.
       const id = [runId, nestingOf(context)?.step ?? 0, toolCallId].join(':')
-      const watch = await site.watches.register(agent, input as WatchInput, { id, threadId, resourceId, runId })
-      return { watch: watch.id, state: watch.state, expires_at: watch.expiresAt.toISOString() }
+      const waiting = await conversationOf(site, { threadId, resourceId, runId })
+      const watch = await site.watches.register(agent, input as WatchInput, { id, resourceId, ...waiting })
+      return {
+        watch: watch.id,
+        state: watch.state,
+        expires_at: watch.expiresAt.toISOString(),
+        ...(watch.threadId === threadId ? {} : { result_goes_to: 'the conversation of the agent that called you' }),
+      }
     },
   })
+}
+
+/**
+ * Where the result of a watch goes. A child thread answers the call that it was created for, and no caller after that: the first thread
+ * above that is no child thread waits, with the agent and the run that it has.
+ */
+async function conversationOf(
+  site: Site, { threadId, resourceId, runId }: { threadId: string; resourceId: string; runId: string },
+): Promise<{ threadId: string; runId: string; agentId?: string }> {
+  const { store } = site.threads
+  let thread = await store.getThread({ threadId, resourceId })
+  if (thread?.parentId === undefined) return { threadId, runId }
+  while (thread?.parentId !== undefined) thread = await store.getThread({ threadId: thread.parentId, resourceId })
+  if (thread?.runId !== undefined && thread.agentId !== undefined)
+    return { threadId: thread.id, runId: thread.runId, agentId: thread.agentId }
+  const why = 'The agent that called you has no run any more, or its thread is in another storage: no thread would receive the result.'
+  throw new HeedError('unsupported_option', why, { details: { threadId } })
 }

@@ -43,13 +43,26 @@ export function isAllowed({ allowed }: { allowed: unknown }): boolean {
 
 const unknownCategories = { allowed: false, policies: [], awaitsCategories: true } as const
 
+/**
+ * Whether policies may decide otherwise about a message once it has all its categories. Of one whose annotator fails, the rules have found
+ * some: a category that a policy names and that is not among them may be one that the annotator would choose.
+ */
+async function mayGetOthers(
+  policies: Policies, tenant: string, { categories, rulesOnly }: Parameters<ReceivePolicy>[0]['inbound'],
+): Promise<boolean> {
+  if (categories !== undefined && rulesOnly === undefined) return false
+  // Policies that do not say otherwise may depend on categories.
+  if ((await policies.readsCategories?.(tenant)) === false) return false
+  const named = categories === undefined ? [] : ((await policies.namedCategories?.(tenant)) ?? [])
+  return named.length === 0 || named.some((name) => !categories?.includes(name))
+}
+
 /** Asks policies whether an agent may receive a message. Policies that fail deny. The tenant is the resource whose message it is. */
 export function receivePolicyOf(policies: Policies, logger: Logger): ReceivePolicy {
-  return async ({ action, agentId, resourceId, inbound: { channelId, kind, sender, contactId, categories } }) => {
+  return async ({ action, agentId, resourceId, inbound }) => {
+    const { channelId, kind, sender, contactId, categories } = inbound
     try {
-      // Policies that do not say otherwise may depend on the categories that the message gets later.
-      const readsCategories = categories === undefined && (await policies.readsCategories?.(resourceId)) !== false
-      if (readsCategories) return unknownCategories
+      if (await mayGetOthers(policies, resourceId, inbound)) return unknownCategories
       const decision = await policies.authorize({
         tenant: resourceId,
         action,

@@ -1,7 +1,7 @@
 import { checkObject, nearestName, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import { isName } from '../base/json.ts'
-import type { WatchCriteria } from '../store/contract/watches.ts'
+import { isName, orderedJSON } from '../base/json.ts'
+import type { WatchCriteria, WatchRecord } from '../store/contract/watches.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import { isCategory, MAX_CATEGORIES } from './annotation.ts'
 import type { WatchMode } from './machine.ts'
@@ -190,8 +190,30 @@ function timeOf(text: unknown): number {
   return typeof text === 'string' && isoTime.test(text) ? Date.parse(text) : Number.NaN
 }
 
+/** Whether a registered watch is what an input asks for. Its times count from the registration: it may be over since. */
+export function isAskedFor(registered: WatchRecord, asked: WatchInput, limits: Pick<WatchLimits, 'maxExpiryMs'>): boolean {
+  const { description, mode, exclusive, mayEnd, maxEvaluations, criteria: { categories, channels, contacts } } = registered
+  const lists = [asked.expected_categories, asked.expected_channels, asked.expected_contacts].map((names) => [...new Set(names)])
+  return (
+    description === asked.description && mode === (asked.mode ?? 'once') && exclusive === (asked.exclusive ?? false) &&
+    mayEnd === (asked.judge_may_end ?? false) && maxEvaluations === evaluationsOf(asked, mode) &&
+    hasAskedTimes(registered, asked, limits) && orderedJSON([categories, channels, contacts]) === orderedJSON(lists) &&
+    orderedJSON(registered.resultSchema ?? null) === orderedJSON(asked.result_schema ?? null)
+  )
+}
+
+function hasAskedTimes(registered: WatchRecord, asked: WatchInput, limits: Pick<WatchLimits, 'maxExpiryMs'>): boolean {
+  const { createdAt, expiresAt, since } = registered
+  const { maxExpiryMs = DEFAULT_MAX_EXPIRY_MS } = limits
+  const { expires_at: at, expires_in_minutes: minutes, look_back_seconds: seconds = 0 } = asked
+  const registeredAt = createdAt.getTime()
+  const usual = registeredAt + Math.min(DEFAULT_EXPIRY_MS, maxExpiryMs)
+  const expiry = at === undefined ? (minutes === undefined ? usual : minutesFrom(registeredAt, minutes)) : timeOf(at)
+  return expiry === expiresAt.getTime() && Math.floor(registeredAt - seconds * 1000) === since.getTime()
+}
+
 /** How many messages are judged. Throws for an invalid number. */
-export function evaluationsOf({ max_evaluations: given }: { max_evaluations?: unknown }, mode: WatchMode): number {
+function evaluationsOf({ max_evaluations: given }: { max_evaluations?: unknown }, mode: WatchMode): number {
   if (given === undefined) return mode === 'once' ? ONCE_EVALUATIONS : MAX_EVALUATIONS
   if (!Number.isSafeInteger(given) || (given as number) < 1 || (given as number) > MAX_EVALUATIONS) {
     throw refused('max_evaluations', `a whole number from 1 to ${MAX_EVALUATIONS}`)

@@ -59,11 +59,15 @@ export class Deliveries {
       // A policy may have changed since the message was judged.
       const answer = inbound === undefined ? {} : await this.#options.ask(watch, inbound)
       const isRecent = runtime.clock.now() <= delivery.createdAt.getTime() + annotationGraceMs
-      if (answer.awaitsCategories && isRecent) return await this.#onUnsent(store, delivery, 'categories_unknown')
+      const mayGetOthers = isRecent && inbound?.rulesOnly !== 'for_good'
+      if (answer.awaitsCategories && mayGetOthers) return await this.#onUnsent(store, delivery, 'categories_unknown')
       const isDenied = answer.deniedBy !== undefined
       const signal = deliverySignal(delivery, isDenied, runtime.clock.now())
       const { threadId, resourceId } = watch
-      await runtime.sends.sendAccepted(runtime.agent(watch.agentId), 'now', signal, { threadId, resourceId }, { threadCreatedAt })
+      // What is answered in a conversation is the text of one run: like a message of it, the signal starts its own.
+      const own = delivery.answered ? { ifIdle: { streamOptions: { runId: id } } } : {}
+      const mode = delivery.answered ? 'queue' : 'now'
+      await runtime.sends.sendAccepted(runtime.agent(watch.agentId), mode, signal, { threadId, resourceId, ...own }, { threadCreatedAt })
       await runtime.store.flush()
       await store.confirmDelivery({ id, now: runtime.clock.now() })
       if (reason !== 'hit') this.#options.onEnd(watch, reason)
@@ -104,7 +108,7 @@ function deliverySignal({ id, watch, reason, value, inbound }: WatchDelivery, is
     {
       type: 'notification',
       tagName: 'watch',
-      contents: renderResult({ watchId: watch.id, reason: shownReason, untrustedText, ...shown }),
+      contents: renderResult({ watchId: watch.id, description: watch.description, reason: shownReason, untrustedText, ...shown }),
       attributes: { id: watch.id, reason: shownReason, open: reason === 'hit' },
       metadata: { watch: { id: watch.id, reason: shownReason, ...shown, ...origin }, ...taintedBy },
     },

@@ -14,7 +14,7 @@ import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { offeredCategories } from './annotation.ts'
 import { annotationQuestion, categoriesOf, chosenCategories } from './annotator.ts'
 import { askModel, type Question, type WrittenCall } from './ask.ts'
-import { checkWatchInput, type WatchInput } from './criteria.ts'
+import { checkWatchInput, isAskedFor, type WatchInput } from './criteria.ts'
 import { Deliveries, failureOf } from './deliveries.ts'
 import { explainMessage, type ExplainedWatch } from './explain.ts'
 import { judgementOf, judgeQuestion, type Judgement } from './judge.ts'
@@ -87,6 +87,10 @@ export interface WatchTarget {
 export interface RegisterWatch extends WatchTarget {
   /** The run that registers the watch: messages since it began count too. */
   runId?: string
+  /** The agent whose thread waits, where an agent that it called registers the watch. */
+  agentId?: string
+  /** A watch with this id that the input does not ask for is rejected with `id_taken`. */
+  same?: true
 }
 
 /** A watch with the messages that were considered. */
@@ -142,10 +146,7 @@ export class Watches implements BackgroundService {
     })
     this.replies = new Replies(runtime, {
       store: () => this.#store(),
-      deniedBy: async (agentId, inbound) => {
-        const { deniedBy } = await this.#askPolicy('receive_message', { agentId, resourceId: inbound.resourceId }, inbound)
-        return deniedBy
-      },
+      ask: (agentId, inbound) => this.#askPolicy('receive_message', { agentId, resourceId: inbound.resourceId }, inbound),
       start: (work) => this.#track(work()),
       wake: () => this.#dispatcher.wakeAt(runtime.clock.now()),
       closing: this.#closing.signal,
@@ -173,14 +174,28 @@ export class Watches implements BackgroundService {
 
   // Watches
 
+  /** A watch that is registered again is the same one, also when it is over: a repeat may come late. */
   async register(agent: WatchingAgent, input: WatchInput, target: RegisterWatch): Promise<WatchRecord> {
     const runtime = this.#runtime
-    const now = runtime.clock.now()
-    const { id = runtime.newId(), threadId, resourceId, runId } = target
-    const { maxExpiryMs, maxLookBackMs, maxOpen = defaultWatchLimit } = agent.watching?.limits ?? {}
     if (this.#channels.size === 0 && this.#options.hasChannelsElsewhere?.()) throw watchesNothing(agent.id)
     runtime.register(agent)
     await runtime.open()
+    const { id: given, threadId, resourceId, agentId = agent.id } = target
+    const known = given === undefined ? null : await (await this.#store()).getWatch({ id: given, threadId, resourceId, agentId })
+    const { watch, added } = known ? { watch: known, added: false } : await this.#add(agent, input, target)
+    if (target.same && !added && !isAskedFor(watch, input, agent.watching?.limits ?? {}))
+      throw new HeedError('id_taken', `Watch '${watch.id}' waits for something else. Choose another id.`, { details: { id: watch.id } })
+    const { id, mode } = watch
+    if (added) this.#publish(watch, { event: 'registered', watchId: id, mode, expiresAt: watch.expiresAt.toISOString() })
+    this.#dispatcher.wakeAt(runtime.clock.now())
+    return watch
+  }
+
+  async #add(agent: WatchingAgent, input: WatchInput, target: RegisterWatch): Promise<{ watch: WatchRecord; added: boolean }> {
+    const runtime = this.#runtime
+    const now = runtime.clock.now()
+    const { id = runtime.newId(), threadId, resourceId, runId, agentId = agent.id } = target
+    const { maxExpiryMs, maxLookBackMs, maxOpen = defaultWatchLimit } = agent.watching?.limits ?? {}
     const turnStartedAt = runId === undefined ? undefined : (await runtime.store.findRun(runId))?.startedAt
     const checked = checkWatchInput(input, {
       now,
@@ -193,16 +208,14 @@ export class Watches implements BackgroundService {
     const thread = (await runtime.store.getThread({ threadId, resourceId }))
       ?? (await runtime.store.createThread({ id: threadId, resourceId, ...callerQuota(), now })).thread
     const { criteria, description, mode, mayEnd, exclusive, expiresAt, maxEvaluations, since } = checked
-    const { watch, added } = await store.registerWatch({
-      id, resourceId, threadId, agentId: agent.id, description, criteria, mode, mayEnd, exclusive,
+    const registered = await store.registerWatch({
+      id, resourceId, threadId, agentId, description, criteria, mode, mayEnd, exclusive,
       expiresAt, maxEvaluations, since, threadCreatedAt: thread.createdAt.getTime(), limit: maxOpen, now,
       ...(runId === undefined ? callerQuota() : {}),
       ...(input.result_schema === undefined ? {} : { resultSchema: checked.resultSchema.source }),
     })
     await store.flush()
-    if (added) this.#publish(watch, { event: 'registered', watchId: id, mode, expiresAt: watch.expiresAt.toISOString() })
-    this.#dispatcher.wakeAt(now)
-    return watch
+    return registered
   }
 
   async get(scope: WatchScope): Promise<WatchDetails | null> {
@@ -341,13 +354,15 @@ export class Watches implements BackgroundService {
   async #annotate(store: WatchStore, inbound: InboundRecord): Promise<void> {
     const { seq, resourceId, channelId, attempts, lost } = inbound
     try {
-      const model = lost < maxModelLosses ? await this.#channels.get(channelId)?.annotator?.() : undefined
+      const annotator = await this.#channels.get(channelId)?.annotator?.()
+      const isLost = annotator !== undefined && lost >= maxModelLosses
+      const model = isLost ? undefined : annotator
       const offers = model === undefined ? [] : offeredCategories(await this.#categoriesFor(store, resourceId))
       const chosen = await Promise.all(offers.map(async (offered) => {
         const calls = model && (await this.#ask(model, annotationQuestion(inbound, offered, nonce()), `channel '${channelId}'`))
         return chosenCategories(calls ?? [], offered)
       }))
-      const offered = model === undefined ? 'all' : offers.flat()
+      const offered = model === undefined ? (isLost ? 'rules' : 'all') : offers.flat()
       await store.annotateInbound({ seq, categories: categoriesOf(inbound, chosen.flat()), offered, now: this.#runtime.clock.now() })
     } catch (error) {
       const isClosing = this.#closing.signal.aborted
@@ -395,7 +410,8 @@ export class Watches implements BackgroundService {
 
   async #askJudge(watch: WatchRecord, inbound: InboundRecord): Promise<Judgement | undefined> {
     const { deniedBy: policies, awaitsCategories } = await this.#askPolicy('receive_signal', watch, inbound)
-    const isLate = inbound.failed || this.#runtime.clock.now() > watch.expiresAt.getTime() + annotationGraceMs
+    const isFinal = inbound.failed || inbound.rulesOnly === 'for_good'
+    const isLate = isFinal || this.#runtime.clock.now() > watch.expiresAt.getTime() + annotationGraceMs
     if (awaitsCategories && !isLate) return undefined
     if (policies !== undefined) return { verdict: { action: 'deny', policies } }
     const agent: WatchingAgent = this.#runtime.agent(watch.agentId)

@@ -1,10 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
 import { Channel, directChannel } from '../../src/channel/index.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, serve } from '../../src/http/server.ts'
 import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { soon } from '../thread/said.ts'
 
 const keys = { ada: 'key-of-ada-000000000000', bob: 'key-of-bob-000000000000' }
@@ -13,13 +14,14 @@ const watch = { description: 'the code of the bank', expected_channels: ['sms'],
 const here = { threadId: 'login' }
 
 /** A server for two tenants, with a phone of the first one. */
-async function world() {
+async function world({ clock }: { clock?: Clock } = {}) {
   const phone = directChannel({ kind: 'sms' })
   const judging = scriptedModel(() => ({ toolCalls: [{ toolName: 'complete_task', input: { result: '482913' } }] }))
   const model = scriptedModel(() => 'Noted.')
   const heed = new Heed({
     agents: Object.fromEntries(['guide', 'other'].map((id) => [id, new Agent({ id, model, watches: { model: judging } })])),
-    storage: new InMemoryStore(), logger: silentLogger, channels: [new Channel({ id: 'phone', adapter: phone, resourceId: 'ada' })],
+    storage: new InMemoryStore(clock ? { clock } : {}), ...(clock && { clock }), logger: silentLogger,
+    channels: [new Channel({ id: 'phone', adapter: phone, resourceId: 'ada' })],
   })
   const auth = apiKeys({ [keys.ada]: { id: 'ada', resources: ['ada'] }, [keys.bob]: { id: 'bob', resources: ['bob'] } })
   const server = await serve(heed, { port: 0, handleSignals: false, auth })
@@ -79,11 +81,31 @@ describe('watches over HTTP', () => {
     const relative = { ...watch, max_evaluations: 3, expires_in_minutes: 5, look_back_seconds: 30 }
     const [one, again] = [await register('k4', { ...here, watch: relative }), await register('k4', { ...here, watch: relative })]
     expect(await again.json()).toEqual(await one.json())
+    for (const given of ['max_evaluations', 'expires_in_minutes', 'look_back_seconds']) {
+      const { [given as keyof typeof relative]: _, ...without } = relative
+      expect([given, (await register('k4', { ...here, watch: without })).status]).toEqual([given, 409])
+    }
     expect((await register('k3', { ...here, id: 'named', watch })).status).toBe(400)
     expect(await (await register('named', { ...here, id: 'named', watch })).json()).toMatchObject({ id: 'named' })
     expect((await register('not a key', { ...here, watch })).status).toBe(400)
     const elsewhere = await register('k1', { ...here, watch }, 'other')
     expect([elsewhere.status, await elsewhere.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
+  })
+
+  it('[V1.39] [H1.2] a request that is repeated with its key when the watch is over is answered with that watch', async () => {
+    const clock = virtualClock(Date.now())
+    const { url } = await world({ clock })
+    const register = (expiresAt: Date) => fetch(`${url}/api/agents/guide/watches`, {
+      method: 'POST', body: JSON.stringify({ ...here, watch: { ...watch, expires_at: expiresAt.toISOString() } }),
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${keys.ada}`, 'idempotency-key': 'late' },
+    })
+    const expiresAt = new Date(clock.now() + 60_000)
+    const first = (await (await register(expiresAt)).json()) as { id: string }
+    await clock.advance(120_000)
+    const again = await register(expiresAt)
+    expect([again.status, await again.json()]).toMatchObject([200, { id: first.id, state: 'ended', reason: 'expired', expiresAt: expiresAt.toISOString() }])
+    const another = await register(new Date(clock.now() + 60_000))
+    expect([another.status, await another.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
   })
 
   it('[V1.25] a client reads why each message did or did not match', async () => {

@@ -2684,6 +2684,7 @@ export interface operations {
             replies: {
                 id: string;
                 inboundId: string;
+                signalId: string;
                 seq: number;
                 resourceId: string;
                 channelId: string;
@@ -2734,6 +2735,7 @@ export interface operations {
           "application/json": {
             id: string;
             inboundId: string;
+            signalId: string;
             seq: number;
             resourceId: string;
             channelId: string;

@@ -75,6 +75,40 @@ describe('policies about categories', () => {
     expect(judging.callCount).toBe(1)
   })
 
+  const payrolls = 'forbid(principal, action == Policy::Action::"receive_signal", resource) when { context.categories.contains("payroll") };'
+
+  it('[V4.18] wait while the annotator fails where the rules do not find what they name, and deny what is not annotated in the end', async () => {
+    const clock = virtualClock()
+    const policies = new CedarPolicies({ policies: { payrolls }, logger: silentLogger })
+    const failing: Script = () => { throw new Error('down') }
+    const { agent, adapter, judging } = watching({ clock, script: () => 'Noted.', judge: () => found, annotator: failing, policies })
+    const { id } = await agent.awaitSignal({ ...sms, expires_in_minutes: 120 }, target)
+    await adapter.deliver(message('1', 'The salary of Bob'))
+    const state = async () => (await agent.getWatch({ id }))?.candidates.map((one) => [one.state, one.detail])
+    await clock.advance(60_000)
+    await soon(async () => (await agent.explain({ watchId: id }))?.messages[0]?.reason).toBe('pending')
+    expect([await state(), judging.callCount]).toEqual([[['pending', undefined]], 0])
+    await clock.advance(3_600_000)
+    await soon(state).toEqual([['denied', 'categories_unknown']])
+    expect(judging.callCount).toBe(0)
+  })
+
+  it('[V4.18] decide when the annotator answers at last: by its categories, and not by those of the rules', async () => {
+    const clock = virtualClock()
+    const policies = new CedarPolicies({ policies: { payrolls }, logger: silentLogger })
+    const annotator: Script = ({ prompt, index }) => {
+      if (index < 8) throw new Error('down')
+      return call('annotate_message', { categories: JSON.stringify(prompt).includes('salary') ? ['payroll'] : [] })
+    }
+    const { agent, adapter, model, judging } = watching({ clock, script: () => 'Noted.', judge: () => found, annotator, policies })
+    const { id } = await agent.awaitSignal(sms, target)
+    await adapter.deliver(message('1', 'The salary of Bob'), message('2', 'Your code is 482913.'))
+    await clock.advance(600_000)
+    await soon(() => reasons(model)).toEqual(['matched'])
+    expect(await agent.getWatch({ id })).toMatchObject({ candidates: [{ state: 'denied', detail: 'payrolls' }, { state: 'matched' }] })
+    expect(judging.callCount).toBe(1)
+  })
+
   it('[V1.5] [V4.15] a message that makes the annotator fail does not delay those after it', async () => {
     const policies = new CedarPolicies({ policies: { verified_codes: verifiedCodes }, logger: silentLogger })
     const annotator: Script = ({ prompt }) => {

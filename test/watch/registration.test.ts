@@ -37,6 +37,21 @@ describe('a registration', () => {
     expect(watches.map(({ description }) => description).toSorted()).toEqual(['another', 'the code'])
   })
 
+  it('[V1.39] that is repeated when the watch is over returns it, whatever its times are by then', async () => {
+    const clock = virtualClock()
+    const { agent, adapter, model } = watching({ clock, script: () => 'Noted.', judge: () => found })
+    const input = { ...sms, expires_at: new Date(clock.now() + 60_000).toISOString() }
+    const first = await agent.awaitSignal(input, { ...target, id: 'w' })
+    await adapter.deliver(message('1', 'Your code is 482913.'))
+    await soon(() => reasons(model)).toEqual(['matched'])
+    await clock.advance(120_000)
+    const again = await agent.awaitSignal(input, { ...target, id: 'w' })
+    expect(again).toMatchObject({ id: 'w', state: 'ended', reason: 'matched', createdAt: first.createdAt, expiresAt: first.expiresAt })
+    await expect(agent.awaitSignal(input, { ...target, id: 'another' })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'expires_at' } })
+    await expect(agent.awaitSignal(sms, { ...target, threadId: 'elsewhere', id: 'w' })).rejects.toMatchObject({ code: 'id_taken' })
+    expect((await agent.listWatches()).watches).toHaveLength(1)
+  })
+
   it('[V3.7] a contact that is added after it does not count for it, and counts for the next watch', async () => {
     const clock = virtualClock()
     const contacts = new Contacts()

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { WatchDetails, WatchInput, WatchRecord } from '../../agent/watches.ts'
+import { registerSame, type WatchDetails, type WatchInput, type WatchRecord } from '../../agent/watches.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { orderedJSON } from '../../base/json.ts'
 import type { WatchState } from '../../watch/machine.ts'
-import { evaluationsOf, watchInputSchema } from '../../watch/criteria.ts'
+import { watchInputSchema } from '../../watch/criteria.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
@@ -68,38 +67,16 @@ async function registerWatch({ agent, principal, body, idempotencyKey: key }: Ca
   const resourceId = requireResource(principal, body.resourceId)
   checkKeyMatchesId(key, id)
   const wanted = id ?? (key === undefined ? undefined : idFromKey(resourceId, key))
-  const registered = await agent.awaitSignal(watch, { threadId, resourceId, ...omitUndefined({ id: wanted }) }).catch((error: unknown) => {
-    throw key !== undefined && isHeedError(error) && error.code === 'id_taken' ? keyReused() : error
+  const target = { threadId, resourceId, ...omitUndefined({ id: wanted }) }
+  if (key === undefined) return agent.awaitSignal(watch, target)
+  return registerSame(agent, watch, target).catch((error: unknown) => {
+    throw isHeedError(error) && error.code === 'id_taken' ? keyReused() : error
   })
-  if (key !== undefined && !isAskedFor(registered, watch)) throw keyReused()
-  return registered
 }
 
 /** Ids of watches are unique in the store, keys only in a resource. */
 function idFromKey(resourceId: string, key: string): string {
   return `key-${createHash('sha256').update(JSON.stringify([resourceId, key])).digest('hex').slice(0, 32)}`
-}
-
-/** Whether a registered watch is what a request asks for. */
-function isAskedFor(registered: WatchRecord, asked: WatchInput): boolean {
-  const { description, mode, exclusive, mayEnd, maxEvaluations, criteria: { categories, channels, contacts } } = registered
-  const lists = [asked.expected_categories, asked.expected_channels, asked.expected_contacts].map((names) => [...new Set(names)])
-  return (
-    description === asked.description && mode === (asked.mode ?? 'once') && exclusive === (asked.exclusive ?? false) &&
-    mayEnd === (asked.judge_may_end ?? false) && maxEvaluations === evaluationsOf(asked, mode) && hasAskedTimes(registered, asked) &&
-    orderedJSON([categories, channels, contacts]) === orderedJSON(lists) &&
-    orderedJSON(registered.resultSchema ?? null) === orderedJSON(asked.result_schema ?? null)
-  )
-}
-
-/** Times relative to a registration are compared with that of the watch. A default is whatever it was then. */
-function hasAskedTimes({ createdAt, expiresAt, since }: WatchRecord, asked: WatchInput): boolean {
-  const { expires_at: at, expires_in_minutes: minutes, look_back_seconds: seconds } = asked
-  const [registeredAt, expiry] = [createdAt.getTime(), expiresAt.getTime()]
-  return (
-    (at === undefined || Date.parse(at) === expiry) && (minutes === undefined || Math.ceil(registeredAt + minutes * 60_000) === expiry) &&
-    (seconds === undefined || Math.floor(registeredAt - seconds * 1_000) === since.getTime())
-  )
 }
 
 /** A watch of this agent that the caller may access. */

@@ -217,10 +217,11 @@ export const explainedWatch = object({ ...watchFields, messages: listOf(record),
 
 export const reply = object(
   {
-    id: text, inboundId: text, seq: count, resourceId: text, channelId: text, agentId: text, threadId: text, state: text, reason: text,
-    policies: text, text, truncated: flag, providerId: text, attempts: count, error: record, createdAt: text, dueAt: text, settledAt: text,
+    id: text, inboundId: text, signalId: text, seq: count, resourceId: text, channelId: text, agentId: text, threadId: text, state: text,
+    reason: text, policies: text,
+    text, truncated: flag, providerId: text, attempts: count, error: record, createdAt: text, dueAt: text, settledAt: text,
   },
-  ['id', 'inboundId', 'seq', 'resourceId', 'channelId', 'agentId', 'threadId', 'state', 'attempts', 'createdAt'],
+  ['id', 'inboundId', 'signalId', 'seq', 'resourceId', 'channelId', 'agentId', 'threadId', 'state', 'attempts', 'createdAt'],
 )
 export const replyPage = object({ replies: listOf(reply), more: flag }, ['replies', 'more'])
 

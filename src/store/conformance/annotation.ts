@@ -60,7 +60,7 @@ export const annotationCases: WatchCase[] = [
       const [poison, next] = (await add(store, inbound('poison', { reply }), inbound('next', { reply }))) as [number, number]
       assert.deepEqual(await due(store), [poison, next])
       assert.equal(await store.annotateInbound({ seq: next, categories: [], offered: 'all', now }), true)
-      const replies = async () => (await store.claimReplies(take)).map(({ reply: { seq } }) => seq)
+      const replies = async () => (await store.claimReplies(take)).map(({ inbound: { seq } }) => seq)
       const fail = async (more: object = { rules: ['auth'] }) => {
         await store.deferInbound({ seq: poison, error: 'down', retryAt: now, now, ...more })
         return due(store)
@@ -80,6 +80,42 @@ export const annotationCases: WatchCase[] = [
         await store.deferInbound({ seq: last, error: 'down', retryAt: now, now, rules: [] })
       }
       assert.deepEqual(await due(store), [], 'it is asked no more')
+    },
+  },
+  {
+    name: '[V4.18] a message tells whether its categories are those of the rules alone, and a candidate waits for the others',
+    async run({ store: open }) {
+      const store = await open()
+      const [seq] = (await add(store, inbound('poison'))) as [number]
+      await store.registerWatch(planned('any', { channels: ['sms'], expiresAt: now + hour, since: now }))
+      const asked = async () => {
+        const [claimed] = await store.claimCandidates({ agentIds: ['agent-1'], now, until: now + 1, limit: 1 })
+        if (claimed) {
+          const release = { watchId: 'any', seq, attempt: claimed.attempt, unannotated: true, retryAt: now + 5, now } as const
+          assert.equal(await store.releaseCandidate(release), true)
+        }
+        return claimed && (claimed.inbound.rulesOnly ?? 'none')
+      }
+      const fail = () => store.deferInbound({ seq, error: 'down', retryAt: now, now, rules: [] })
+      for (let nth = 1; nth <= 11; nth += 1) {
+        assert.deepEqual(await due(store), [seq])
+        await fail()
+        const first = nth === 1 ? 'none' : nth < 3 ? undefined : 'for_now'
+        assert.deepEqual([await asked(), await asked()], [first, undefined], `${nth}`)
+      }
+      assert.deepEqual(await due(store), [seq])
+      await fail()
+      assert.equal(await asked(), 'for_good')
+      const [lost, later] = (await add(store, inbound('lost'), inbound('later'))) as [number, number]
+      await store.annotateInbound({ seq: lost, categories: [], offered: 'rules', now })
+      await store.annotateInbound({ seq: later, categories: [], offered: 'all', now })
+      await store.endWatch({ id: 'any' }, { reason: 'cancelled', now })
+      const next = planned('own', { categories: ['own'], since: now, maxEvaluations: 10 })
+      await store.registerWatch(next)
+      assert.deepEqual(await due(store), [seq], 'what ended its processes is not annotated again')
+      await store.annotateInbound({ seq, categories: ['own'], offered: ['own'], now })
+      const [claimed] = await store.claimCandidates({ agentIds: ['agent-1'], now, until: now + 1, limit: 1 })
+      assert.deepEqual([claimed?.inbound.id, claimed?.inbound.rulesOnly], ['inbound-phone-poison', undefined])
     },
   },
   {

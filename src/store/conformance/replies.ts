@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { NewReply, ReplyRecord, ReplyStep } from '../contract/replies.ts'
 import type { InboundClaim, NewInbound, WatchStore } from '../contract/watches.ts'
 import { rounds } from './writers/race.ts'
+import { planned } from './watch-fixture.ts'
 import type { WatchCase } from './watches.ts'
 import type { WatchWriterCase } from './writers/watches.ts'
 
@@ -62,7 +63,10 @@ export const replyCases: WatchCase[] = [
       const store = await open()
       const added = await store.addInbounds([message('a'), message('b'), message('c'), message('other', { threadId: 'thread-2' })])
       const [a = 0, b = 0, c = 0, other = 0] = added.map(({ inbound: { seq } }) => seq)
-      const due = async () => (await store.claimReplies(claim)).map(({ reply, claim: number }) => ({ ...reply, number }))
+      const due = async () => {
+        const claimed = await store.claimReplies(claim)
+        return claimed.map(({ reply, inbound: { seq }, claim: number }) => ({ ...reply, seq, number }))
+      }
       const settled = (id = '', number = 0, step: ReplyStep) => store.settleReply({ id, claim: number, step, now })
       await store.annotateInbound({ seq: b, categories: [], now })
       assert.equal(await store.nextDue([], [], ['phone']), undefined)
@@ -228,6 +232,59 @@ export const replyCases: WatchCase[] = [
       assert.equal((await store.listReplies({ limit: 1, after: page.replies[0]?.seq ?? 0 })).more, false)
     },
   },
+  {
+    name: '[V3.23] a delivery to a thread that was given messages has a reply to the last of them, which is asked when it is confirmed',
+    async run({ store: open }) {
+      const store = await open()
+      await receive(store, message('a'), message('b', { automatic: true }), message('c', {}, { conversation: 'other' }))
+      await settle(store, asked)
+      await settle(store, { type: 'end', reason: 'denied', policies: 'no-sms' })
+      for (const [id, more] of Object.entries({ here: {}, apart: { threadId: 'thread-2' }, theirs: { agentId: 'agent-2' } })) {
+        await store.registerWatch(planned(id, { channels: ['sms'], ...more }))
+        await store.endWatch({ id }, { reason: 'cancelled', now })
+      }
+      const { replies } = await store.listReplies({ limit: 10 })
+      assert.deepEqual(replies.map(({ signalId, inboundId, state }) => [signalId, inboundId, state]), [
+        ['phone-a', 'phone-a', 'asked'], ['phone-b', 'phone-b', 'none'], ['phone-c', 'phone-c', 'none'],
+        ['watch:here', 'phone-a', 'received'],
+      ])
+      const sent = await store.claimDeliveries({ now, until: now + 1, limit: 10, agentIds: ['agent-1', 'agent-2'] })
+      assert.deepEqual(sent.filter(({ answered }) => answered).map(({ id }) => id), ['watch:here'])
+      assert.equal(sent.length, 3)
+      const later = { ...claim, now: now + 10_000, until: now + 20_000 }
+      assert.deepEqual((await store.claimReplies({ ...later, limit: 1 })).map(({ reply: { signalId } }) => signalId), ['phone-a'])
+      assert.deepEqual(await store.claimReplies(later), [])
+      for (const { id } of sent) await store.confirmDelivery({ id, now: now + 2 })
+      const [reply] = await store.claimReplies(later)
+      assert.deepEqual([reply?.reply.id, reply?.reply.state, reply?.inbound.conversation], ['reply:watch:here', 'asked', 'room'])
+      const step: ReplyStep = { type: 'answer', text: 'It is here.' }
+      assert.equal(await store.settleReply({ id: 'reply:watch:here', claim: reply?.claim ?? 0, step, now: later.now }), true)
+      assert.deepEqual((await store.getReply({ id: 'reply:watch:here' }))?.text, 'It is here.')
+    },
+  },
+  {
+    name: '[V3.23] the reply of a delivery that fails ends with it, and that of a thread that is deleted or given away is none',
+    async run({ store: open }) {
+      const store = await open()
+      const end = async (id: string) => {
+        await store.registerWatch(planned(id, { channels: ['sms'] }))
+        await store.endWatch({ id }, { reason: 'cancelled', now })
+        return store.getReply({ id: `reply:watch:${id}` })
+      }
+      await receive(store, message('a'))
+      await settle(store, asked)
+      assert.equal((await end('failing'))?.state, 'received')
+      await store.claimDeliveries({ now, until: now + 1, limit: 10, agentIds: ['agent-1'] })
+      await store.deferDelivery({ id: 'watch:failing', error: 'id_taken', now })
+      assert.equal((await store.getReply({ id: 'reply:watch:failing' }))?.reason, 'id_taken')
+      assert.equal((await end('open'))?.state, 'received')
+      await store.registerWatch(planned('given', { channels: ['sms'] }))
+      await store.giveThread('thread-1', 'resource-2')
+      for (const id of ['open', 'given']) assert.equal((await store.getReply({ id: `reply:watch:${id}` }))?.reason, 'thread_forbidden')
+      await store.forgetThreads(['thread-1'])
+      assert.deepEqual((await store.listReplies({ limit: 10 })).replies, [])
+    },
+  },
 ]
 
 /** Part of `watchWriterConformance`. */
@@ -252,7 +309,7 @@ export const replyWriterCases: WatchWriterCase[] = [
       const annotate = (store: WatchStore, seq: number) => store.annotateInbound({ seq, categories: [], now })
       await together(() => annotate(one, second), () => annotate(two, first))
       const due = await one.claimReplies({ ...claim, channelIds: [own.channelId] })
-      assert.deepEqual(due.map(({ reply: { seq } }) => seq), [first])
+      assert.deepEqual(due.map(({ inbound: { seq } }) => seq), [first])
     }),
   },
   {

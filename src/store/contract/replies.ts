@@ -2,11 +2,13 @@ import type { NoReply, ReplyState } from '../../watch/replies/machine.ts'
 import type { InboundClaim, InboundRecord } from './watches.ts'
 
 /**
- * The outbox: the replies to messages of channels in mode `message`. Part of `WatchStore`, so that a message is stored with its reply in
- * one transaction.
+ * The outbox: the replies to messages of channels in mode `message`, and what their threads answer to watches. Part of `WatchStore`, so
+ * that a message is stored with its reply in one transaction.
  *
  * Every implementation keeps these rules:
- * - A message has at most one reply. Its text is stored once and never changes.
+ * - A message, and a delivery of a watch, has at most one reply. Its text is stored once and never changes.
+ * - The reply to a delivery is inserted with it, for the last message of the agent's thread that the thread was given. It is `received`
+ *   until the delivery is confirmed, and then `asked`.
  * - A reply is claimed by one process at a time. A claim is fenced by its number: a settlement of an earlier claim has no effect.
  * - Of the messages of a channel that their thread does not have yet, only the first is due, and only when it is annotated.
  */
@@ -18,7 +20,7 @@ export interface ReplyStore {
   /** A run of this thread ended: its replies that are `asked` are due now. Their claims end. */
   wakeReplies(wake: { threadId: string; now: number }): Promise<void>
   getReply(scope: ReplyScope): Promise<ReplyRecord | null>
-  /** In the order of their messages. */
+  /** In the order in which they were inserted. */
   listReplies(query: ReplyQuery): Promise<{ replies: ReplyRecord[]; more: boolean }>
   /** Makes a dead reply `pending`, with new attempts. Null if it does not exist; one that is not dead is returned unchanged. */
   retryReply(scope: ReplyScope, retry: { now: number }): Promise<ReplyRecord | null>
@@ -43,11 +45,13 @@ export interface ReplyError {
 }
 
 export interface ReplyRecord {
-  /** `reply:` and the id of the message. The idempotency key of every attempt to send it. */
+  /** `reply:` and the id of the signal. The idempotency key of every attempt to send it. */
   id: string
-  /** Also the id of the signal and of the run. */
+  /** The message in whose conversation it is sent. */
   inboundId: string
-  /** That of the message. */
+  /** The signal whose run writes it: the message, or what a watch sent to the thread. Also the id of the run. */
+  signalId: string
+  /** Grows with each reply. */
   seq: number
   resourceId: string
   channelId: string

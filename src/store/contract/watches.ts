@@ -20,6 +20,7 @@ import type { Quota } from './usage.ts'
  * - A claim is fenced by its attempt: a settlement of an earlier attempt has no effect.
  * - A claim that ends without a report counts as a failed attempt. What fails too often gets a final state, and is claimed no more.
  * - The transition that ends a watch, or records a hit, inserts the delivery in the same transaction.
+ * - A delivery to a thread that was given messages of a channel in mode `message` is inserted with a reply to the last of them.
  * - Deliveries of an agent to a thread are claimed in the order in which they were inserted: a later one only with the earlier ones, or
  *   when those are over.
  */
@@ -99,7 +100,7 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
 
   /** Claims deliveries for threads of these agents, the longest due first; those of one agent to one thread in their order. */
   claimDeliveries(claim: DueClaim): Promise<WatchDelivery[]>
-  /** The thread stored the signal of the delivery. */
+  /** The thread stored the signal of the delivery. Its reply, if there is one, is `asked` and due. */
   confirmDelivery(delivery: { id: string; now: number }): Promise<void>
   /**
    * The signal could not be sent: due again at `retryAt`, and the later ones of its agent and thread after it. Without `retryAt`, the
@@ -169,6 +170,11 @@ export interface InboundRecord extends Omit<NewInbound, 'now' | 'reply'> {
   lost: number
   /** It has no categories, and is not annotated any more: each process that tried ended. */
   failed?: true
+  /**
+   * Its annotator has failed so often that its categories are those of the rules alone. `for_now`: the annotator is asked again.
+   * `for_good`: it is asked no more.
+   */
+  rulesOnly?: 'for_now' | 'for_good'
   /** The code of the last failure. */
   lastError?: string
 }
@@ -181,8 +187,11 @@ export interface AddedInbound {
 export interface InboundAnnotation {
   seq: number
   categories: readonly string[]
-  /** What the annotator could choose from. `all`: no annotator could choose more. Defaults to the closed set. */
-  offered?: readonly string[] | 'all'
+  /**
+   * What the annotator could choose from. `all`: no annotator could choose more. `rules`: its annotator is not asked any more. Defaults to
+   * the closed set.
+   */
+  offered?: readonly string[] | 'all' | 'rules'
   now: number
 }
 
@@ -351,7 +360,9 @@ export interface WatchDelivery {
   reason: WatchEnd | 'hit'
   value?: JSONValue
   /** The message that matched. */
-  inbound?: Pick<InboundRecord, 'id' | 'seq' | 'channelId' | 'kind' | 'contactId' | 'sender' | 'categories'>
+  inbound?: Pick<InboundRecord, 'id' | 'seq' | 'channelId' | 'kind' | 'contactId' | 'sender' | 'categories' | 'rulesOnly'>
+  /** What the thread answers is a reply (see `ReplyStore`): the signal is to have a run of its own, with its id. */
+  answered?: true
   attempts: number
   createdAt: Date
 }

@@ -27,8 +27,8 @@ export interface AnsweringChannel {
 
 export interface RepliesOptions {
   store(): Promise<WatchStore>
-  /** The policies that forbid the agent to receive the message; undefined where it may. */
-  deniedBy(agentId: string, inbound: InboundRecord): Promise<string | undefined>
+  /** The policies that forbid the agent to receive the message; none where it may. `awaitsCategories`: they may allow it later. */
+  ask(agentId: string, inbound: InboundRecord): Promise<{ deniedBy?: string; awaitsCategories?: true }>
   /** Starts work that only a close waits for, and calls for the next dispatch when it is over. */
   start(work: () => Promise<void>): void
   /** A reply is due. */
@@ -53,7 +53,8 @@ type Settle = (step: ReplyStep) => Promise<boolean>
 
 /**
  * The replies of channels in mode `message`: gives each message to the thread of its agent, waits for the run, and sends the text of the
- * run. Every step is stored before the next one begins, so that another process continues after a crash.
+ * run; also that of the runs which watches start on these threads. Every step is stored before the next one begins, so that another
+ * process continues after a crash.
  */
 export class Replies {
   readonly #runtime: ThreadRuntime
@@ -141,9 +142,11 @@ export class Replies {
   async #ask({ reply, inbound }: ClaimedReply, until: number, settle: Settle): Promise<boolean> {
     const runtime = this.#runtime
     const { agentId, threadId, resourceId, inboundId } = reply
-    const policies = await this.#options.deniedBy(agentId, inbound)
+    const { deniedBy: policies, awaitsCategories } = await this.#options.ask(agentId, inbound)
     if (policies !== undefined) {
-      await settle({ type: 'end', reason: 'denied', policies })
+      const isLater = awaitsCategories && inbound.rulesOnly === 'for_now'
+      const dueAt = runtime.clock.now() + waitMs(reply.attempts, longestCheckMs)
+      await settle(isLater ? { type: 'defer', dueAt, error: { code: policies } } : { type: 'end', reason: 'denied', policies })
       return false
     }
     try {
@@ -182,12 +185,12 @@ export class Replies {
   /** What the run wrote, or why there is no reply; neither while it goes on, is suspended or parked. */
   async #outcomeOf(reply: ReplyRecord): Promise<RunOutcome> {
     const { store } = this.#runtime
-    const { threadId, resourceId, inboundId, channelId } = reply
+    const { threadId, resourceId, signalId, channelId } = reply
     const scope = { threadId, resourceId }
-    const mail = await unlessMissing(store.getSignal(scope, inboundId), null)
+    const mail = await unlessMissing(store.getSignal(scope, signalId), null)
     if (mail?.state === 'pending') return {}
     if (mail?.state === 'cancelled') return { none: 'cancelled' }
-    const runId = mail?.runId ?? inboundId
+    const runId = mail?.runId ?? signalId
     const run = await unlessMissing(store.getRun(scope, runId), null)
     if (!run) return { none: 'run_lost' }
     switch (run.status) {

@@ -3,7 +3,7 @@ import { annotationGraceMs, judged, lostClaim, maxJudgeFailures, type Verdict, t
 import type { CandidateClaim, CandidateRelease, CandidateSettlement, CandidateState, ClaimedCandidate } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 import { addDelivery, type NewDelivery } from './deliveries.ts'
-import { inboundBySeq } from './inbounds.ts'
+import { hasAnswered, inboundBySeq } from './inbounds.ts'
 import { isTaken, unindexWatch } from './matching.ts'
 import { claimInShares } from './shares.ts'
 import { criteriaOf, inboundOf, lastSeq, watchColumns, watchOf, type WatchRow } from './rows.ts'
@@ -206,10 +206,10 @@ export function releaseCandidate(statements: Statements, release: CandidateRelea
   return true
 }
 
-/** Also true where the message will have none. */
+/** Also true where the message will have none, or no others. */
 function hasCategories(statements: Statements, seq: number): boolean {
   const inbound = inboundBySeq(statements, seq)
-  return !inbound || inbound.categories !== null || inbound.dueAt === null
+  return !inbound || hasAnswered(inbound) || inbound.dueAt === null
 }
 
 /** Ends the watch, and inserts the delivery of its end. */

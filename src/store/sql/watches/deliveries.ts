@@ -3,6 +3,7 @@ import type { DueClaim } from '../../contract/notifications.ts'
 import { longestWaiting } from '../notifications/dispatch.ts'
 import type { Statements } from '../statements.ts'
 import { inboundBySeq } from './inbounds.ts'
+import { addWatchReply, endWatchReply, wakeWatchReply } from './replies.ts'
 import { deliveryColumns, deliveryOf, watchColumns, type DeliveryRow, type WatchRow } from './rows.ts'
 
 /*
@@ -34,6 +35,8 @@ const deliverySql = {
   delivered: `UPDATE heed_watch_deliveries SET state = 'delivered', due_at = NULL, delivered_at = ?, error = NULL WHERE ord = ?`,
   defer: 'UPDATE heed_watch_deliveries SET due_at = ?, error = ? WHERE ord = ?',
   fail: `UPDATE heed_watch_deliveries SET state = 'failed', due_at = NULL, error = ? WHERE ord = ?`,
+  removeReplies: `
+    DELETE FROM heed_replies WHERE state = 'received' AND signal_id IN (SELECT id FROM heed_watch_deliveries WHERE watch = ?)`,
   remove: 'DELETE FROM heed_watch_deliveries WHERE watch = ?',
 }
 
@@ -45,11 +48,10 @@ export interface NewDelivery {
   now: number
 }
 
-export function addDelivery(
-  statements: Statements, { ord, threadId, agentId }: WatchRow, { id, reason, value, seq, now }: NewDelivery,
-): void {
+export function addDelivery(statements: Statements, watch: WatchRow, { id, reason, value, seq, now }: NewDelivery): void {
   const stored = value === undefined ? null : JSON.stringify(value)
-  statements.run(deliverySql.add, id, ord, threadId, agentId, reason, stored, seq ?? null, now)
+  statements.run(deliverySql.add, id, watch.ord, watch.threadId, watch.agentId, reason, stored, seq ?? null, now)
+  addWatchReply(statements, watch, { id, now })
 }
 
 export function nextDeliveryDue(statements: Statements, agentId: string): number | undefined {
@@ -80,6 +82,7 @@ export function confirmDelivery(statements: Statements, { id, now }: { id: strin
   const row = statements.one<DeliveryRow>(deliverySql.byId, id)
   if (!row) return
   statements.run(deliverySql.delivered, now, row.ord)
+  wakeWatchReply(statements, id, now)
   statements.run(deliverySql.release, row.threadId, row.agentId, now)
 }
 
@@ -90,6 +93,7 @@ export function deferDelivery(
   if (!row) return
   if (retryAt === undefined) {
     statements.run(deliverySql.fail, error, row.ord)
+    endWatchReply(statements, id, error === 'id_taken' ? error : 'thread_forbidden', now)
     statements.run(deliverySql.release, row.threadId, row.agentId, now)
     return
   }
@@ -97,7 +101,8 @@ export function deferDelivery(
   statements.run(deliverySql.queueAfter, row.threadId, row.agentId, row.ord)
 }
 
-/** Removes the deliveries of a watch. Others of its agent and thread that were behind them are due. */
+/** Removes the deliveries of a watch, with replies that wait for them. Others of its agent and thread that were behind them are due. */
 export function removeDeliveries(statements: Statements, { ord, threadId, agentId }: WatchRow, now: number): void {
+  statements.run(deliverySql.removeReplies, ord)
   if (statements.run(deliverySql.remove, ord) > 0) statements.run(deliverySql.release, threadId, agentId, now)
 }

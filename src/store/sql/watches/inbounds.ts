@@ -6,7 +6,7 @@ import type {
 import type { Statements } from '../statements.ts'
 import { findWatches, isAwaited } from './matching.ts'
 import { addReply, holdBehindSends, isEcho, wakeReplyOf } from './replies.ts'
-import { inboundColumns, inboundOf, type InboundRow } from './rows.ts'
+import { inboundColumns, inboundOf, unanswered, type InboundRow } from './rows.ts'
 import { claimInShares } from './shares.ts'
 
 /** When the annotation of a message is due that is held until a reply is sent. */
@@ -25,7 +25,7 @@ const inboundSql = {
   fail: 'UPDATE heed_inbounds SET due_at = NULL, error = ? WHERE seq = ?',
   annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0, failures = 0 WHERE seq = ?',
   defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, failures = ?, lost = max(0, lost - 1) WHERE seq = ?',
-  label: 'UPDATE heed_inbounds SET categories = ? WHERE seq = ?',
+  label: `UPDATE heed_inbounds SET categories = ?, offered = iif(categories IS NULL, '${unanswered}', offered) WHERE seq = ?`,
   endWaits: 'UPDATE heed_watch_candidates SET waiting = 0 WHERE seq = ? AND waiting = 1',
   wakeCandidates: `
     UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
@@ -79,8 +79,10 @@ export function annotateInbound(statements: Statements, { seq, categories, offer
   if (!row || row.dueAt === null) return false
   const known = listOf(row.categories)
   const all = uniteCategories(known, categories)
-  const own = offered === 'all' ? offered : [...new Set([...knownOffer(row), ...[...offered, ...categories].filter(isOwnCategory)])]
-  const dueAt = own !== 'all' && isAwaited(statements, row, own) ? now : null
+  const own = typeof offered === 'string'
+    ? (hasAnswered(row) ? 'all' : offered)
+    : [...new Set([...knownOffer(row), ...[...offered, ...categories].filter(isOwnCategory)])]
+  const dueAt = typeof own !== 'string' && isAwaited(statements, row, own) ? now : null
   const annotated = { ...row, categories: JSON.stringify(all), dueAt }
   statements.run(inboundSql.annotate, annotated.categories, own.length === 0 ? null : JSON.stringify(own), dueAt, seq)
   findWatches(statements, annotated, all.filter((category) => !known.includes(category)), now)
@@ -93,6 +95,11 @@ function wakeWaiting(statements: Statements, seq: number, now: number): void {
   statements.run(inboundSql.endWaits, seq)
   statements.run(inboundSql.wakeCandidates, seq, now)
   wakeReplyOf(statements, seq, now)
+}
+
+/** Whether an annotator has chosen its categories, or none was to choose. */
+export function hasAnswered({ categories, offered }: InboundRow): boolean {
+  return categories !== null && offered !== unanswered
 }
 
 function knownOffer({ offered }: InboundRow): string[] {

@@ -76,7 +76,7 @@ const matchingSql = {
       AND categories IS NOT NULL AND due_at IS NULL
       AND EXISTS (
         SELECT 1 FROM json_each(?7) AS own WHERE own.value NOT IN (SELECT value FROM json_each(coalesce(i.offered, '[]'))))
-      AND coalesce(i.offered, '') <> '"all"'
+      AND coalesce(i.offered, '') NOT IN ('"all"', '"rules"')
       AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates AS c WHERE c.watch = ?8 AND c.seq = i.seq)
       ORDER BY seq DESC LIMIT ?9)`,
 }

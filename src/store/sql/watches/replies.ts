@@ -5,16 +5,19 @@ import type {
 import type { InboundClaim, InboundSender, NewInbound } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 import { findWatches } from './matching.ts'
-import { inboundOf, inboundColumns, type InboundRow } from './rows.ts'
+import { inboundOf, inboundColumns, type InboundRow, type WatchRow } from './rows.ts'
 import { claimInShares } from './shares.ts'
 
 /** How long a message may be the echo of a reply whose id at the provider is not known. */
 const echoMs = 60_000
 
 interface ReplyRow {
+  ord: number
+  /** That of the message in whose conversation it is sent. */
   seq: number
   id: string
   inboundId: string
+  signalId: string
   resourceId: string
   channelId: string
   agentId: string
@@ -36,16 +39,27 @@ interface ReplyRow {
 }
 
 const replyColumns = `
-  seq, id, inbound_id AS inboundId, resource_id AS resourceId, channel_id AS channelId, agent_id AS agentId, thread_id AS threadId, state,
+  ord, seq, id, inbound_id AS inboundId, signal_id AS signalId, resource_id AS resourceId, channel_id AS channelId, agent_id AS agentId,
+  thread_id AS threadId, state,
   reason, policies, text, truncated, provider_id AS providerId, attempts, claims, sending, error, created_at AS createdAt, due_at AS dueAt,
   settled_at AS settledAt`
 
 const replySql = {
   byId: `SELECT ${replyColumns} FROM heed_replies WHERE id = ?`,
   add: `
-    INSERT INTO heed_replies (seq, id, inbound_id, resource_id, channel_id, agent_id, thread_id, state, reason, created_at, settled_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ?',
+    INSERT INTO heed_replies (
+      seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, reason, created_at, settled_at)
+    VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
+  // To the conversation of the last message that the thread was given.
+  addForWatch: `
+    INSERT OR IGNORE INTO heed_replies (seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, created_at)
+    SELECT seq, ?1, inbound_id, ?2, resource_id, channel_id, agent_id, thread_id, 'received', ?3 FROM heed_replies
+    WHERE thread_id = ?4 AND agent_id = ?5 AND resource_id = ?6 AND (
+      state IN ('asked', 'pending', 'sent', 'dead') OR reason IN ('empty', 'run_failed', 'run_aborted', 'run_rejected', 'run_lost'))
+    ORDER BY ord DESC LIMIT 1`,
+  delivered: `UPDATE heed_replies SET state = 'asked', due_at = ?2 WHERE signal_id = ?1 AND state = 'received'`,
+  undelivered: `UPDATE heed_replies SET state = 'none', reason = ?2, settled_at = ?3 WHERE signal_id = ?1 AND state = 'received'`,
+  placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ? AND signal_id = inbound_id',
   echo: 'SELECT 1 AS found FROM heed_replies WHERE channel_id = ? AND provider_id = ? LIMIT 1',
   echoByText: `
     SELECT 1 AS found FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
@@ -53,7 +67,7 @@ const replySql = {
     AND i.conversation IS ?5 AND (?5 IS NOT NULL OR i.sender ->> '$.address' = ?6) LIMIT 1`,
   // Without conversations also messages of other senders: the echo by id may come from the channel's own address.
   hold: `
-    INSERT INTO heed_inbound_holds (seq, reply) SELECT ?3, r.seq FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
+    INSERT INTO heed_inbound_holds (seq, reply) SELECT ?3, r.ord FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
     WHERE r.channel_id = ?1 AND r.sending = 1 AND r.resource_id = ?4 AND i.conversation IS ?2`,
   held: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq IN (SELECT seq FROM heed_inbound_holds WHERE reply = ?) ORDER BY seq`,
   isHeld: 'SELECT 1 AS found FROM heed_inbound_holds WHERE seq = ? LIMIT 1',
@@ -61,32 +75,32 @@ const replySql = {
   removeHolds: 'DELETE FROM heed_inbound_holds WHERE seq = ?',
   removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
   annotate: 'UPDATE heed_inbounds SET due_at = received_at WHERE seq = ?',
-  settled: 'UPDATE heed_replies SET sending = 0, echo_until = coalesce(?, echo_until) WHERE seq = ?',
+  settled: 'UPDATE heed_replies SET sending = 0, echo_until = coalesce(?, echo_until) WHERE ord = ?',
   sendingOf: `SELECT ${replyColumns} FROM heed_replies WHERE thread_id = ?1 AND sending = 1 AND (?2 IS NULL OR resource_id = ?2)`,
-  due: `SELECT ${replyColumns} FROM heed_replies WHERE channel_id = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
+  due: `SELECT ${replyColumns} FROM heed_replies WHERE channel_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
   inbound: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq = ?`,
   take: `
     UPDATE heed_replies SET due_at = ?, sending = ?, echo_until = coalesce(?, echo_until),
-      attempts = attempts + 1, claims = claims + 1 WHERE seq = ?`,
+      attempts = attempts + 1, claims = claims + 1 WHERE ord = ?`,
   nextDue: 'SELECT min(due_at) AS at FROM heed_replies WHERE channel_id = ? AND due_at IS NOT NULL',
   // A message is annotated when it has categories, or no due time for them.
   head: `
-    SELECT r.seq AS seq, i.categories IS NULL AND i.due_at IS NOT NULL AS unannotated
+    SELECT r.ord AS ord, i.categories IS NULL AND i.due_at IS NOT NULL AS unannotated
     FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
-    WHERE r.thread_id = ? AND r.state = 'received' AND r.channel_id = ? ORDER BY r.seq LIMIT 1`,
-  makeDue: 'UPDATE heed_replies SET due_at = ? WHERE seq = ? AND due_at IS NULL',
-  ask: `UPDATE heed_replies SET state = 'asked', attempts = 0, error = NULL, due_at = ? WHERE seq = ?`,
+    WHERE r.thread_id = ? AND r.state = 'received' AND r.channel_id = ? AND r.signal_id = r.inbound_id ORDER BY r.ord LIMIT 1`,
+  makeDue: 'UPDATE heed_replies SET due_at = ? WHERE ord = ? AND due_at IS NULL',
+  ask: `UPDATE heed_replies SET state = 'asked', attempts = 0, error = NULL, due_at = ? WHERE ord = ?`,
   answer: `
-    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, text = ?, truncated = ?, due_at = ? WHERE seq = ?`,
+    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, text = ?, truncated = ?, due_at = ? WHERE ord = ?`,
   sent: `
-    UPDATE heed_replies SET state = 'sent', error = NULL, provider_id = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
-  giveUp: `UPDATE heed_replies SET state = 'dead', error = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
-  end: `UPDATE heed_replies SET state = 'none', reason = ?, policies = ?, settled_at = ?, due_at = NULL WHERE seq = ?`,
-  defer: 'UPDATE heed_replies SET due_at = ?, error = ?, attempts = max(0, attempts - ?) WHERE seq = ?',
+    UPDATE heed_replies SET state = 'sent', error = NULL, provider_id = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
+  giveUp: `UPDATE heed_replies SET state = 'dead', error = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
+  end: `UPDATE heed_replies SET state = 'none', reason = ?, policies = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
+  defer: 'UPDATE heed_replies SET due_at = ?, error = ?, attempts = max(0, attempts - ?) WHERE ord = ?',
   // A claim that read the run before its end is fenced: it would make the reply due later.
   wake: `UPDATE heed_replies SET due_at = ?2, claims = claims + 1 WHERE thread_id = ?1 AND state = 'asked'`,
   retry: `
-    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, settled_at = NULL, due_at = ? WHERE seq = ?`,
+    UPDATE heed_replies SET state = 'pending', attempts = 0, error = NULL, settled_at = NULL, due_at = ? WHERE ord = ?`,
   remove: 'DELETE FROM heed_replies WHERE seq = ?',
   forget: 'DELETE FROM heed_replies WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)',
   give: `
@@ -115,8 +129,8 @@ export function holdBehindSends(statements: Statements, { seq, channelId, resour
 
 /** The reply is sent, or the attempt failed: messages that waited for it are worked on, except for its echo, which is removed. */
 function releaseHeld(statements: Statements, reply: ReplyRow, step: ReplyStep): void {
-  const held = statements.all<InboundRow>(replySql.held, reply.seq)
-  statements.run(replySql.releaseHolds, reply.seq)
+  const held = statements.all<InboundRow>(replySql.held, reply.ord)
+  statements.run(replySql.releaseHolds, reply.ord)
   for (const inbound of held) {
     if (isEchoOf(statements, inbound, reply, step)) removeInbound(statements, inbound)
     else if (!statements.one(replySql.isHeld, inbound.seq)) {
@@ -164,6 +178,27 @@ export function addReply(statements: Statements, inbound: InboundRow, { agentId,
   )
 }
 
+/**
+ * Where a watch wakes a thread of a channel, what the thread answers is a reply too: it is sent where the conversation is. It is due when
+ * the thread has the delivery. Other threads have no reply.
+ */
+export function addWatchReply(
+  statements: Statements, { threadId, agentId, resourceId }: Pick<WatchRow, 'threadId' | 'agentId' | 'resourceId'>,
+  { id, now }: { id: string; now: number },
+): void {
+  statements.run(replySql.addForWatch, `reply:${id}`, id, now, threadId, agentId, resourceId)
+}
+
+/** The thread has the delivery: its run is looked for. */
+export function wakeWatchReply(statements: Statements, deliveryId: string, now: number): void {
+  statements.run(replySql.delivered, deliveryId, now)
+}
+
+/** The thread never gets the delivery. */
+export function endWatchReply(statements: Statements, deliveryId: string, reason: NoReply, now: number): void {
+  statements.run(replySql.undelivered, deliveryId, reason, now)
+}
+
 /** The message is annotated. */
 export function wakeReplyOf(statements: Statements, seq: number, now: number): void {
   const reply = statements.one<Pick<ReplyRow, 'threadId' | 'channelId'>>(replySql.placeOf, seq)
@@ -175,8 +210,8 @@ export function wakeReplyOf(statements: Statements, seq: number, now: number): v
  * another process, or in none: its messages are not waited for.
  */
 function wakeNext(statements: Statements, { threadId, channelId }: Pick<ReplyRow, 'threadId' | 'channelId'>, now: number): void {
-  const head = statements.one<{ seq: number; unannotated: number }>(replySql.head, threadId, channelId)
-  if (head?.unannotated === 0) statements.run(replySql.makeDue, now, head.seq)
+  const head = statements.one<{ ord: number; unannotated: number }>(replySql.head, threadId, channelId)
+  if (head?.unannotated === 0) statements.run(replySql.makeDue, now, head.ord)
 }
 
 export function claimReplies(statements: Statements, { channelIds, now, until, limit, most }: InboundClaim): ClaimedReply[] {
@@ -188,7 +223,7 @@ function claimReply(statements: Statements, row: ReplyRow, now: number, until: n
   const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
   // A reply that was being sent: its process ended, and the provider's id of it is not known.
   const echoUntil = row.sending === 1 ? now + echoMs : null
-  statements.run(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.seq)
+  statements.run(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.ord)
   if (!inbound) return undefined
   const [attempts, claim] = [row.attempts + 1, row.claims + 1]
   return { reply: replyOf({ ...row, attempts, dueAt: until }), inbound: inboundOf(inbound), claim }
@@ -197,7 +232,7 @@ function claimReply(statements: Statements, row: ReplyRow, now: number, until: n
 export function settleReply(statements: Statements, { id, claim, step, now }: ReplySettlement): boolean {
   const row = statements.one<ReplyRow>(replySql.byId, id)
   if (!row || row.claims !== claim || !isPossible(row.state, step)) return false
-  settle(statements, row.seq, step, now)
+  settle(statements, row.ord, step, now)
   if (row.sending === 1) endSend(statements, row, step, now)
   if (row.state === 'received' && step.type !== 'defer') wakeNext(statements, row, now)
   return true
@@ -206,7 +241,7 @@ export function settleReply(statements: Statements, { id, claim, step, now }: Re
 /** Where the provider's id of what was sent is not known, a message with its text is its echo for some time. */
 function endSend(statements: Statements, row: ReplyRow, step: ReplyStep, now: number): void {
   const isUnknown = step.type === 'send' ? step.providerId === undefined : isMaybeSent(step)
-  statements.run(replySql.settled, isUnknown ? now + echoMs : null, row.seq)
+  statements.run(replySql.settled, isUnknown ? now + echoMs : null, row.ord)
   releaseHeld(statements, row, step)
 }
 
@@ -214,20 +249,20 @@ function isPossible(state: ReplyState, { type }: ReplyStep): boolean {
   return type === 'defer' ? isOpenReply(state) : nextReplyState(state, type) !== undefined
 }
 
-function settle(statements: Statements, seq: number, step: ReplyStep, now: number): void {
+function settle(statements: Statements, ord: number, step: ReplyStep, now: number): void {
   switch (step.type) {
     case 'ask':
-      return void statements.run(replySql.ask, step.checkAt, seq)
+      return void statements.run(replySql.ask, step.checkAt, ord)
     case 'answer':
-      return void statements.run(replySql.answer, step.text, step.truncated ? 1 : 0, now, seq)
+      return void statements.run(replySql.answer, step.text, step.truncated ? 1 : 0, now, ord)
     case 'send':
-      return void statements.run(replySql.sent, step.providerId ?? null, now, seq)
+      return void statements.run(replySql.sent, step.providerId ?? null, now, ord)
     case 'give_up':
-      return void statements.run(replySql.giveUp, JSON.stringify(step.error), now, seq)
+      return void statements.run(replySql.giveUp, JSON.stringify(step.error), now, ord)
     case 'end':
-      return void statements.run(replySql.end, step.reason, step.policies ?? null, now, seq)
+      return void statements.run(replySql.end, step.reason, step.policies ?? null, now, ord)
     case 'defer':
-      return void statements.run(replySql.defer, step.dueAt, step.error ? JSON.stringify(step.error) : null, step.uncounted ? 1 : 0, seq)
+      return void statements.run(replySql.defer, step.dueAt, step.error ? JSON.stringify(step.error) : null, step.uncounted ? 1 : 0, ord)
   }
 }
 
@@ -252,17 +287,17 @@ export function getReply(statements: Statements, scope: ReplyScope): ReplyRecord
 export function listReplies(statements: Statements, { limit, ...query }: ReplyQuery): { replies: ReplyRecord[]; more: boolean } {
   const { resourceId, channelId, threadId, state, after } = query
   const wanted = Object.entries({
-    'state = ?': state, 'thread_id = ?': threadId, 'channel_id = ?': channelId, 'resource_id = ?': resourceId, 'seq > ?': after,
+    'state = ?': state, 'thread_id = ?': threadId, 'channel_id = ?': channelId, 'resource_id = ?': resourceId, 'ord > ?': after,
   }).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
   const where = wanted.length === 0 ? '' : `WHERE ${wanted.map(([condition]) => condition).join(' AND ')}`
   const values: SqlValue[] = wanted.map(([, value]) => value)
-  const rows = statements.all<ReplyRow>(`SELECT ${replyColumns} FROM heed_replies ${where} ORDER BY seq LIMIT ?`, ...values, limit + 1)
+  const rows = statements.all<ReplyRow>(`SELECT ${replyColumns} FROM heed_replies ${where} ORDER BY ord LIMIT ?`, ...values, limit + 1)
   return { replies: rows.slice(0, limit).map(replyOf), more: rows.length > limit }
 }
 
 export function retryReply(statements: Statements, scope: ReplyScope, now: number): ReplyRecord | null {
   const row = scoped(statements, scope)
-  if (row && nextReplyState(row.state, 'retry')) statements.run(replySql.retry, now, row.seq)
+  if (row && nextReplyState(row.state, 'retry')) statements.run(replySql.retry, now, row.ord)
   return getReply(statements, scope)
 }
 
@@ -290,9 +325,9 @@ function scoped(statements: Statements, { id, resourceId }: ReplyScope): ReplyRo
 }
 
 function replyOf(row: ReplyRow): ReplyRecord {
-  const { id, inboundId, seq, resourceId, channelId, agentId, threadId, state, attempts } = row
+  const { id, inboundId, signalId, ord: seq, resourceId, channelId, agentId, threadId, state, attempts } = row
   return {
-    id, inboundId, seq, resourceId, channelId, agentId, threadId, state, attempts,
+    id, inboundId, signalId, seq, resourceId, channelId, agentId, threadId, state, attempts,
     createdAt: new Date(row.createdAt),
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.policies === null ? {} : { policies: row.policies }),

@@ -36,6 +36,15 @@ export const inboundColumns = `
 /** The number of the message that was stored last. */
 export const lastSeq = 'SELECT coalesce(max(seq), 0) FROM heed_inbounds'
 
+/** In `offered`: the annotator of a message failed, and the rules gave its categories; or it is not asked any more. */
+export const unanswered = '{}'
+const unasked = '"rules"'
+
+function rulesOnly({ offered, dueAt }: InboundRow): Pick<InboundRecord, 'rulesOnly'> {
+  if (offered === unasked || (offered === unanswered && dueAt === null)) return { rulesOnly: 'for_good' }
+  return offered === unanswered ? { rulesOnly: 'for_now' } : {}
+}
+
 export function inboundOf(row: InboundRow): InboundRecord {
   return {
     seq: row.seq,
@@ -50,6 +59,7 @@ export function inboundOf(row: InboundRow): InboundRecord {
     attempts: row.attempts,
     lost: row.lost,
     ...(hasFailed(row) ? { failed: true } : {}),
+    ...rulesOnly(row),
     ...(row.contactId === null ? {} : { contactId: row.contactId, contactSince: row.contactSince }),
     ...(row.conversation === null ? {} : { conversation: row.conversation }),
     ...(row.categories === null ? {} : { categories: JSON.parse(row.categories) as string[] }),
@@ -218,10 +228,13 @@ export interface DeliveryRow {
   createdAt: number
   dueAt: number | null
   attempts: number
+  /** 1 where what the thread answers is a reply. */
+  answered: number
 }
 
 export const deliveryColumns = `
-  ord, id, watch, thread_id AS threadId, agent_id AS agentId, reason, value, seq, created_at AS createdAt, due_at AS dueAt, attempts`
+  ord, id, watch, thread_id AS threadId, agent_id AS agentId, reason, value, seq, created_at AS createdAt, due_at AS dueAt, attempts,
+  EXISTS (SELECT 1 FROM heed_replies r WHERE r.signal_id = heed_watch_deliveries.id) AS answered`
 
 export function deliveryOf(row: DeliveryRow, watch: WatchRow, inbound: InboundRow | undefined): WatchDelivery {
   return {
@@ -232,11 +245,18 @@ export function deliveryOf(row: DeliveryRow, watch: WatchRow, inbound: InboundRo
     attempts: row.attempts,
     createdAt: new Date(row.createdAt),
     ...(row.value === null ? {} : { value: JSON.parse(row.value) as JSONValue }),
+    ...(row.answered === 1 ? { answered: true } : {}),
     ...(inbound ? { inbound: matchedInbound(inboundOf(inbound)) } : {}),
   }
 }
 
 /** Without its content: the thread of a watch receives nothing of it. */
-function matchedInbound({ id, seq, channelId, kind, contactId, sender, categories }: InboundRecord): NonNullable<WatchDelivery['inbound']> {
-  return { id, seq, channelId, kind, sender, ...(contactId === undefined ? {} : { contactId }), ...(categories ? { categories } : {}) }
+function matchedInbound(inbound: InboundRecord): NonNullable<WatchDelivery['inbound']> {
+  const { id, seq, channelId, kind, contactId, sender, categories, rulesOnly } = inbound
+  return {
+    id, seq, channelId, kind, sender,
+    ...(contactId === undefined ? {} : { contactId }),
+    ...(categories ? { categories } : {}),
+    ...(rulesOnly ? { rulesOnly } : {}),
+  }
 }

@@ -193,3 +193,51 @@ export const watchOrderSchema = `
   -- Where values of working memory came from that senders of messages chose, as JSON.
   ALTER TABLE heed_working_memory ADD COLUMN tainted_by TEXT;
 `
+
+/** Version 5: replies have numbers of their own, since a conversation also gets what its thread answers to a watch. */
+export const replyNumbersSchema = `
+  CREATE TABLE heed_replies_numbered (
+    ord INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    -- The message in whose conversation it is sent.
+    seq INTEGER NOT NULL,
+    inbound_id TEXT NOT NULL,
+    -- The signal whose run writes it: the message, or the delivery of a watch.
+    signal_id TEXT NOT NULL UNIQUE,
+    resource_id TEXT NOT NULL,
+    channel_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    policies TEXT,
+    text TEXT,
+    truncated INTEGER NOT NULL DEFAULT 0,
+    provider_id TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    -- Grows with each claim.
+    claims INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
+    created_at INTEGER NOT NULL,
+    -- When it is worked on next, or its claim ends. Null while the thread does not have the signal, and when nothing is to be done.
+    due_at INTEGER,
+    settled_at INTEGER,
+    -- Whether a process is sending the reply, and until when a message with its text may be its echo.
+    sending INTEGER NOT NULL DEFAULT 0,
+    echo_until INTEGER
+  ) STRICT;
+  INSERT INTO heed_replies_numbered (
+    ord, id, seq, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, reason, policies,
+    text, truncated, provider_id, attempts, claims, error, created_at, due_at, settled_at, sending, echo_until)
+  SELECT seq, id, seq, inbound_id, inbound_id, resource_id, channel_id, agent_id, thread_id, state, reason, policies,
+    text, truncated, provider_id, attempts, claims, error, created_at, due_at, settled_at, sending, echo_until FROM heed_replies;
+  DROP TABLE heed_replies;
+  ALTER TABLE heed_replies_numbered RENAME TO heed_replies;
+  CREATE INDEX heed_replies_message ON heed_replies (seq);
+  CREATE INDEX heed_replies_due ON heed_replies (channel_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_replies_thread ON heed_replies (thread_id, state, ord);
+  CREATE INDEX heed_replies_state ON heed_replies (state, ord);
+  CREATE INDEX heed_replies_provider ON heed_replies (channel_id, provider_id) WHERE provider_id IS NOT NULL;
+  CREATE INDEX heed_replies_sending ON heed_replies (channel_id) WHERE sending = 1;
+  CREATE INDEX heed_replies_echo ON heed_replies (channel_id, text) WHERE echo_until IS NOT NULL;
+`

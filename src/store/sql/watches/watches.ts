@@ -56,7 +56,8 @@ const watchSql = {
     AND NOT EXISTS (SELECT 1 FROM heed_watches w WHERE w.resource_id = i.resource_id AND w.state = 'open' AND w.since <= i.received_at)
     AND NOT EXISTS (
       SELECT 1 FROM heed_watches w WHERE w.resource_id = i.resource_id AND w.state = 'open' AND w.registered_seq < i.seq)
-    AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND r.settled_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND (r.settled_at IS NULL OR EXISTS (
+      SELECT 1 FROM heed_watches w WHERE w.thread_id = r.thread_id AND w.state = 'open')))
     ORDER BY received_at LIMIT ?`,
   removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
   ofThread: `SELECT ${watchColumns} FROM heed_watches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
@@ -285,12 +286,13 @@ function removeWatch(statements: Statements, watch: WatchRow, now: number): void
 
 /** Watches that a thread registered for another resource end: the messages of the new resource are not theirs. So do replies. */
 export function transferWatches(statements: Statements, threadId: string, resourceId: string, now: number): void {
-  transferReplies(statements, threadId, resourceId, now)
   for (const watch of statements.all<WatchRow>(watchSql.ofThread, threadId, null)) {
     if (watch.resourceId === resourceId) continue
     if (watch.state === 'open') endWatch(statements, watch, { reason: 'cancelled', now })
     statements.run(watchSql.transfer, resourceId, watch.ord)
   }
+  // Last: the end of a watch is answered in the conversation too.
+  transferReplies(statements, threadId, resourceId, now)
 }
 
 function scoped(statements: Statements, { id, resourceId, threadId, agentId }: WatchScope): WatchRow | undefined {

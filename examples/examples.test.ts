@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { findProgram, whySkipped } from '../scripts/programs.ts'
 import { scriptedModel } from '../src/testing/index.ts'
+import { RedisServer } from '../test/redis/redis-server.ts'
 import * as approval from './approval.ts'
 import * as channels from './channels.ts'
+import * as machines from './machines.ts'
 import * as notifications from './notifications.ts'
 import * as processors from './processors.ts'
 import * as queue from './queue.ts'
@@ -19,8 +22,10 @@ import * as tools from './tools.ts'
 import * as tracing from './tracing.ts'
 import * as watches from './watches.ts'
 
+const redis = await findProgram('redis')
+
 const programs = {
-  approval, channels, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
+  approval, channels, machines, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
   'structured-output': structuredOutput, subagents, tools, tracing, watches,
 }
 
@@ -59,6 +64,15 @@ describe('examples', () => {
 
   it('queue: one run a message, in order', async () => {
     expect(await queue.main()).toEqual(['The tests pass.', 'The changelog is complete.', 'Tagged as 2.1.0.'])
+  })
+
+  it.skipIf('missing' in redis)(`machines: a message that one accepts enters the run of the other, and both see the answer${whySkipped(redis)}`, async () => {
+    const server = await RedisServer.start()
+    try {
+      expect(await machines.main(undefined, server.url)).toEqual({ seen: 'Take the train at nine. Or by bike, along the river.', outcome: 'delivered' })
+    } finally {
+      await server.end()
+    }
   })
 
   it('approval: allowed or not, the model reads the decision and answers', async () => {

@@ -29,6 +29,7 @@ const programs = {
   curl: { title: 'curl', names: ['curl'], packages: ['curl'], variable: 'HEED_CURL' },
   cc: { title: 'A C compiler', names: ['cc', 'gcc', 'clang'], packages: ['gcc', 'libc6-dev'], variable: 'HEED_CC' },
   ip: { title: 'ip', names: ['ip'], packages: ['iproute2'] },
+  redis: { title: 'Redis', names: ['redis-server', 'valkey-server'], packages: ['redis-server'], variable: 'HEED_REDIS_SERVER' },
 } satisfies Record<string, Program>
 
 const run = promisify(execFile)

@@ -58,11 +58,16 @@ export async function patientMember(file: string): Promise<Member> {
 /** When the clocks of `sweepingMember` showed the time of the system. */
 const clockStart = Date.now()
 
-/** One whose clock is four times as fast as the system's, for tests that wait for sweeps. All members of its file have that clock. It is ended after the test. */
-export async function sweepingMember(file: string): Promise<Member> {
-  const made = await forked([file], { ...process.env, HEED_CLOCK_START: String(clockStart) })
+/** One with these variables in its environment. It is ended after the test. */
+export async function memberWith(file: string, variables: Record<string, string>, ...agentIds: string[]): Promise<Member> {
+  const made = await forked([file, ...agentIds], { ...process.env, ...variables })
   onTestFinished(() => made.end())
   return made
+}
+
+/** One whose clock is four times as fast as the system's, for tests that wait for sweeps. All members of its file have that clock. It is ended after the test. */
+export function sweepingMember(file: string, variables: Record<string, string> = {}): Promise<Member> {
+  return memberWith(file, { ...variables, HEED_CLOCK_START: String(clockStart) })
 }
 
 /** One that its caller ends. */

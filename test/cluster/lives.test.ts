@@ -58,7 +58,7 @@ describe('a thread that one of three processes deletes while it runs in another'
   })
 
   it('[R11.2] [R11.3] sends of another process to it are discarded, and its runner ends although no message came', async () => {
-    const { file, a, b, all } = await three(sweepingMember)
+    const { file, a, b, all } = await three((file) => sweepingMember(file))
     await hanging({ a, all })
     const { id } = await b.ask('send', 'steer', thread)
     // A program without a Heed has no bus: the sweeps of the processes find it.

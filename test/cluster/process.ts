@@ -1,6 +1,7 @@
 import { Agent, createTool, Heed, silentLogger, type AgentThreadSubscription, type Chunk, type SendOptions, type SubscribeOptions } from '../../src/index.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { handshakeMs } from '../../src/bus/libsql/hub.ts'
+import { handshakeMs } from '../../src/bus/channels.ts'
+import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
 import { fastClock } from '../crash/fast-clock.ts'
@@ -87,7 +88,8 @@ const warnings: Array<{ message: string; code?: unknown }> = []
 const logger = { ...silentLogger, warn: (message: string, fields: { code?: unknown } = {}) => void warnings.push({ message, code: fields.code }) }
 const clock = process.env.HEED_CLOCK_START ? fastClock(4, Number(process.env.HEED_CLOCK_START)) : systemClock
 const storage = new LibSQLStore({ url: `file:${file}`, clock })
-const heed = new Heed({ agents, storage, logger, clock })
+const bus = process.env.HEED_REDIS ? new RedisBus({ url: process.env.HEED_REDIS }) : undefined
+const heed = new Heed({ agents, storage, logger, clock, ...(bus && { bus }) })
 const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()

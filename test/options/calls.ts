@@ -9,6 +9,7 @@ export const calls: Calls = {
   libsql: [
     'new LibSQLStore', 'LibSQLVector', 'new MemoryLibSQL', 'new NotificationsLibSQL', 'new SchedulesLibSQL', 'new SubscriptionsLibSQL', 'new WatchesLibSQL',
   ],
+  redis: ['new RedisBus'],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription'],

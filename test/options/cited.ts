@@ -4,6 +4,7 @@ const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
   { file: 'test/memory/guarded-context.test.ts', title: '[G3.8] checkInput() of an agent gives a program the same check', covers: { CheckInputOptions: 'threadId resourceId requestContext' } },
+  { file: 'test/redis/bus.test.ts', covers: { RedisBusOptions: 'url client keyPrefix maxEntries' } },
   { file: recall, title: 'topK, messageRange and scope', covers: { SemanticRecallOptions: 'topK messageRange scope' } },
   { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },
   { file: recall, title: 'an embedder and the one before it; not the one before it alone', covers: { MemoryConfig: 'formerEmbedder' } },

@@ -9,6 +9,7 @@ import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
 import {
   CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
 } from '../../src/index.ts'
+import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
 import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
@@ -48,6 +49,7 @@ const woken = (more: object) => ({ ...send, ifIdle: { streamOptions: { ...more }
 
 const stores: Doors = {
   InMemoryStore: (more) => new InMemoryStore(more),
+  RedisBusOptions: (more) => new RedisBus({ url: 'redis://localhost', ...more }),
   LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL].map((Store) => new Store({ url, ...more })),
   CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
   Retention: (more) => new InMemoryStore({ retention: more }),

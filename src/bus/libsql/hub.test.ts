@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../base/clock.ts'
 import type { BusMessage } from '../message.ts'
-import { handshakeMs, Hub } from './hub.ts'
+import { handshakeMs } from '../channels.ts'
+import { Hub } from './hub.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'heed-hub-'))
 afterAll(() => rmSync(root, { recursive: true }))

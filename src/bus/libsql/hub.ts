@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
+import { Channels, type Envelope } from '../channels.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { ChangeWatcher } from './change-watcher.ts'
@@ -20,34 +21,16 @@ const maxLockedReads = 50
 /** How often this process renews its entries. */
 const renewMs = 20_000
 
-interface Envelope {
-  /** Absent for the database that the queue lies beside. */
-  namespace?: string
-  from: string
-  to?: string
-  message: BusMessage
-}
-
-/** The connections of this process in one namespace. */
-interface Channel {
-  handlers: Map<string, BusHandler>
-  handshakes: Map<string, Handshake>
-  /** Whether another process is in the namespace, or that is unknown. */
-  hasRemotePeers: boolean
-}
-
 /** The queue that one process has open for a database, and all connections of the process that use it. */
 export class Hub {
   readonly #folder: string
   readonly #process = newId()
-  readonly #channels = new Map<string, Channel>()
+  readonly #channels = new Channels()
   #queue: QueueDB | undefined
   #watcher: ChangeWatcher | undefined
   #opening: Promise<void> | undefined
   #openedAt = -Infinity
   #outbox: string[] = []
-  /** Messages between connections of this process that are not delivered yet. */
-  #local: string[] = []
   #flushed: PromiseWithResolvers<void> | undefined
   #waiting = 0
   #immediate: NodeJS.Immediate | undefined
@@ -64,8 +47,7 @@ export class Hub {
   }
 
   hasPeers(namespace: string): boolean {
-    const channel = this.#channels.get(namespace)
-    return this.disconnected || (channel !== undefined && (channel.hasRemotePeers || channel.handlers.size > 1))
+    return this.disconnected || this.#channels.hasPeers(namespace)
   }
 
   /** The queue is not open. */
@@ -74,10 +56,7 @@ export class Hub {
   }
 
   async add(namespace: string, id: string, handler: BusHandler): Promise<void> {
-    let channel = this.#channels.get(namespace)
-    const isNew = channel === undefined
-    if (!channel) this.#channels.set(namespace, (channel = { handlers: new Map(), handshakes: new Map(), hasRemotePeers: true }))
-    channel.handlers.set(id, handler)
+    const isNew = this.#channels.add(namespace, id, handler)
     const opening = this.#opening
     await (this.#opening ??= this.#open())
     if (!opening) return
@@ -85,43 +64,28 @@ export class Hub {
     if (this.#failure !== undefined) handler.onDisconnect?.(this.#failure)
   }
 
-  /** Connections of this process answer within two turns of the event loop. */
-  async ready(namespace: string, id: string): Promise<void> {
+  ready(namespace: string, id: string): Promise<void> {
     let peers: string[] = []
     this.#try((queue) => void (peers = queue.peers(namespace)))
-    const handshake = new Handshake(peers)
-    const { handshakes } = this.#channels.get(namespace) ?? { handshakes: new Map<string, Handshake>() }
-    handshakes.set(id, handshake)
-    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
-    await handshake.done
-    handshakes.delete(id)
+    return this.#channels.ready(namespace, id, peers)
   }
 
   /** Returns whether it was the last connection. */
   remove(namespace: string, id: string): boolean {
-    const channel = this.#channels.get(namespace)
-    channel?.handlers.delete(id)
-    channel?.handshakes.get(id)?.end()
-    if (channel?.handlers.size === 0) {
+    if (this.#channels.remove(namespace, id)) {
       // What was sent before is written first: to its readers this process has gone then.
       this.#flush()
-      this.#channels.delete(namespace)
+      this.#channels.drop(namespace)
       if (this.#channels.size > 0) this.#try((queue) => queue.leave(namespace))
     }
     return this.#channels.size === 0
   }
 
   send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
-    const channel = this.#channels.get(namespace)
-    if (!channel) return
-    // A `hello` is sent also where no peer is known: one may have connected at the same moment.
-    const isHello = message.kind === 'hello'
-    if (!this.hasPeers(namespace) && !isHello) return
-    const envelope: Envelope = { ...(namespace !== '' && { namespace }), from, ...(to !== undefined && { to }), message }
+    if (!this.#channels.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
+    const envelope: Envelope = { namespace, from, ...(to !== undefined && { to }), message }
     const text = JSON.stringify(envelope)
-    if (channel.handlers.size > 1 && this.#local.push(text) === 1) setImmediate(() => this.#deliverLocal())
-    const isLocal = to === undefined ? !channel.hasRemotePeers && !isHello : channel.handlers.has(to)
-    if (isLocal || this.#waiting + text.length > outboxLimit) return
+    if (!this.#channels.sendLocal(envelope, text) || this.#waiting + text.length > outboxLimit) return
     this.#outbox.push(text)
     this.#waiting += text.length
     this.#schedule()
@@ -137,7 +101,7 @@ export class Hub {
 
   /** Delivers before it returns, unless the queue is locked. */
   poll(): Promise<void> {
-    this.#deliverLocal()
+    this.#channels.deliverLocal()
     return this.#read() === 'locked' ? this.#readLater() : Promise.resolve()
   }
 
@@ -172,7 +136,7 @@ export class Hub {
     this.#watcher = new ChangeWatcher(this.#folder, {
       changed: () => void this.#read(),
       replaced: () => this.#reopen(),
-      wantsLowLatency: () => this.#handlers().some((handler) => handler.wantsLowLatency()),
+      wantsLowLatency: () => this.#channels.handlers().some((handler) => handler.wantsLowLatency()),
     })
     this.#read()
   }
@@ -181,14 +145,14 @@ export class Hub {
   #failed(error: unknown): void {
     const first = this.#failure === undefined
     this.#failure = error
-    if (first) for (const handler of this.#handlers()) handler.onDisconnect?.(error)
+    if (first) for (const handler of this.#channels.handlers()) handler.onDisconnect?.(error)
   }
 
   #opened(): void {
     this.#lockedOpens = 0
     if (this.#failure === undefined) return
     this.#failure = undefined
-    for (const handler of this.#handlers()) handler.onReconnect?.()
+    for (const handler of this.#channels.handlers()) handler.onReconnect?.()
   }
 
   async #openQueue(): Promise<QueueDB> {
@@ -215,7 +179,7 @@ export class Hub {
   }
 
   #renewIn(queue: QueueDB): void {
-    for (const [namespace, channel] of this.#channels) channel.hasRemotePeers = queue.renew(namespace)
+    for (const namespace of this.#channels.namespaces()) this.#channels.setRemotePeers(namespace, queue.renew(namespace))
   }
 
   /** A locked queue is tried again soon: until a process has its entry, peers that connect don't know of it. */
@@ -234,8 +198,8 @@ export class Hub {
   #read(): 'done' | 'locked' | 'failed' {
     return this.#try((queue) => {
       const { rows, lost } = queue.read()
-      if (lost) for (const handler of this.#handlers()) handler.onLoss()
-      for (const { body, process } of rows) for (const envelope of JSON.parse(body) as Envelope[]) this.#receive(envelope, process)
+      if (lost) for (const handler of this.#channels.handlers()) handler.onLoss()
+      for (const { body, process } of rows) for (const envelope of JSON.parse(body) as Envelope[]) this.#channels.receive(envelope, process)
     })
   }
 
@@ -244,28 +208,6 @@ export class Hub {
       await new Promise<void>((resolve) => void systemClock.after(1, resolve))
       if (this.#read() !== 'locked') return
     }
-  }
-
-  #receive(envelope: Envelope, process: string): void {
-    const channel = this.#channels.get(envelope.namespace ?? '')
-    if (!channel) return
-    channel.hasRemotePeers = true
-    this.#deliver(envelope)
-    if (envelope.to !== undefined) channel.handshakes.get(envelope.to)?.answered(process)
-  }
-
-  #deliverLocal(): void {
-    for (const text of this.#local.splice(0)) this.#deliver(JSON.parse(text) as Envelope)
-  }
-
-  #deliver({ namespace = '', from, to, message }: Envelope): void {
-    for (const [id, handler] of this.#channels.get(namespace)?.handlers ?? []) {
-      if (id !== from && (to === undefined || to === id)) handler.onMessage(message, from)
-    }
-  }
-
-  #handlers(): BusHandler[] {
-    return [...this.#channels.values()].flatMap(({ handlers }) => [...handlers.values()])
   }
 
   // Sending
@@ -324,7 +266,7 @@ export class Hub {
     this.#opening = (this.#opening ?? Promise.resolve()).then(async () => {
       before?.close()
       await this.#open()
-      if (this.#queue) for (const handler of this.#handlers()) handler.onLoss()
+      if (this.#queue) for (const handler of this.#channels.handlers()) handler.onLoss()
     })
   }
 }
@@ -332,36 +274,4 @@ export class Hub {
 function isDamaged(error: unknown): boolean {
   const code = resultCode(error)
   return code === 11 || code === 26
-}
-
-/**
- * How long a new connection waits for answers: a process that is suspended, or died a moment ago, never answers. Runs wait for it, so the
- * timer keeps the process alive.
- */
-export const handshakeMs = 250
-
-/** Waits until each process that was connected before has answered a new connection; by then the connection knows what they watch. */
-export class Handshake {
-  readonly #missing: Set<string>
-  readonly #done = Promise.withResolvers<void>()
-  readonly #timer: Timer
-
-  constructor(processes: Iterable<string>) {
-    this.#missing = new Set(processes)
-    this.#timer = systemClock.after(handshakeMs, () => this.end())
-    if (this.#missing.size === 0) this.end()
-  }
-
-  get done(): Promise<void> {
-    return this.#done.promise
-  }
-
-  answered(process: string): void {
-    if (this.#missing.delete(process) && this.#missing.size === 0) this.end()
-  }
-
-  end(): void {
-    this.#timer.cancel()
-    this.#done.resolve()
-  }
 }

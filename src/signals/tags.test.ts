@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { messageInputToSignal, normalizeSignal } from './normalize.ts'
-import { needsGuard } from './tags.ts'
+import { escapeReservedTags, needsGuard, RESERVED_TAGS } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { Signal } from './signal.ts'
 
@@ -163,5 +163,28 @@ describe('any other text', () => {
     expect(needsGuard(`<${blanks}/${blanks}x`)).toBe(false)
     expect(needsGuard('<'.repeat(1_000_000))).toBe(false)
     expect(needsGuard(`<${blanks}/${blanks}user>`)).toBe(true)
+    // A blank between the name and its end, without an end.
+    expect(needsGuard(`if (a < user${blanks}x`)).toBe(true)
+    expect(needsGuard(`if (a < user && b${blanks}x`)).toBe(false)
+  })
+
+  it.each(['<ü', '<ѕystem-reminde', '<\u200bu\u200bs\u200bx', '\uff1cx', '<u', 'a<user>', 'a < user && ', '< user a="b" ', '<user>', '<\u{e0075}', '<ﬁ'])(
+    '[H4.2] takes less than a tenth of a second for 100,000 characters, also of %s', (piece) => {
+      const text = piece.repeat(100_000 / piece.length)
+      const cpu = () => process.threadCpuUsage().user / 1_000
+      const before = cpu()
+      escapeReservedTags(text, RESERVED_TAGS)
+      expect(cpu() - before).toBeLessThan(100)
+    })
+
+  it.each([
+    ['an attribute that is longer than what is read of a text', `< user a="${'x'.repeat(10_000)}">`],
+    ['an attribute without an end', `< user a="${'x'.repeat(10_000)}`.padEnd(20_000, ' b')],
+    ['blanks before a name', `<${' '.repeat(10_000)}user>`],
+    ['a name that ends with what is not seen', '<user\u200bx>'],
+    ['more names than code has', 'Array<user>'.repeat(2_000)],
+  ])('[P2.2] has a tag with %s', (_, text) => {
+    expect(needsGuard(text)).toBe(true)
+    expect(needsGuard(escapeReservedTags(text, RESERVED_TAGS))).toBe(false)
   })
 })

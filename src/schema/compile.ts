@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, HeedError } from '../base/errors.ts'
-import { isOutsideSchema } from './outside-schema.ts'
+import { senderOfSchema } from './outside-schema.ts'
 import { validateOutside } from './outside-validation.ts'
 import { closeObjects } from './provider-schema.ts'
 import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'
@@ -103,7 +103,9 @@ function compileAISDK(schema: AISDKSchema): CompiledSchema {
 
 function compilePlain(schema: PlainJSONSchema): CompiledSchema {
   const jsonSchema = () => schema as JSONSchema7
-  return { jsonSchema, validate: isOutsideSchema(schema) ? (value) => validateOutside(jsonSchema(), value) : lazyValidator(jsonSchema) }
+  const sender = senderOfSchema(schema)
+  if (sender === undefined) return { jsonSchema, validate: lazyValidator(jsonSchema) }
+  return { jsonSchema, validate: (value) => validateOutside(sender, jsonSchema(), value) }
 }
 
 function lazyValidator(jsonSchema: () => JSONSchema7 | PromiseLike<JSONSchema7>): (value: unknown) => Promise<Validation> {

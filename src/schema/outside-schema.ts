@@ -8,7 +8,8 @@ const maxSubschemas = 2_000
 const maxProperties = 500
 const maxValues = 1_000
 
-const outsideSchemas = new WeakSet<object>()
+/** With their senders. */
+const outsideSchemas = new WeakMap<object, string>()
 
 /** Keywords whose value is a subschema that applies to the same value as its parent. */
 const sameValue = ['not', 'if', 'then', 'else'] as const
@@ -21,24 +22,24 @@ const part = [
 const partLists = ['prefixItems', 'items'] as const
 const partMaps = ['properties', 'patternProperties'] as const
 
-/** Whether a schema came from outside this process: it is compiled and used in a worker thread, with a deadline. */
-export function isOutsideSchema(schema: object): boolean {
-  return outsideSchemas.has(schema)
+/** Who sent a schema that came from outside this process: it is compiled and used in a worker thread, with a deadline. */
+export function senderOfSchema(schema: object): string | undefined {
+  return outsideSchemas.get(schema)
 }
 
 /**
  * Checks and marks a JSON Schema of a caller outside this process. One that would take long to compile or to validate with is rejected:
  * by its size, depth and breadth, by references that repeat much of it, and by patterns that may backtrack.
  */
-export function acceptOutsideSchema(schema: unknown, subject: string): PlainJSONSchema {
+export function acceptOutsideSchema(schema: unknown, subject: string, sender = ''): PlainJSONSchema {
   new OutsideSchema(schema, subject).check()
-  markOutsideSchema(schema as object)
+  markOutsideSchema(schema as object, sender)
   return schema as PlainJSONSchema
 }
 
-/** For a schema that was accepted before it was stored. */
-export function markOutsideSchema(schema: object): void {
-  outsideSchemas.add(schema)
+/** For a schema that was accepted before it was stored: its sender is known only where it is still the same object. */
+export function markOutsideSchema(schema: object, sender?: string): void {
+  outsideSchemas.set(schema, sender ?? outsideSchemas.get(schema) ?? '')
 }
 
 class OutsideSchema {

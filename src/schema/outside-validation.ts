@@ -6,7 +6,11 @@ import type { Validation } from './schema.ts'
 
 /** How long one validation may take, its compilation included. */
 const deadlineMs = 2_000
+/** Of all senders, and of one. */
 const maxWaiting = 1_000
+const maxWaitingOfOne = 100
+/** One of them is free for the others while a sender uses the time of the other up. */
+const maxThreads = 2
 const heapMb = 64
 
 interface WaitingValidation {
@@ -19,55 +23,76 @@ interface WaitingValidation {
 export type ValidationAnswer = { validation: Validation } | { error: string }
 
 /**
- * Validates with schemas of callers outside this process, in a worker thread, one after the other. A validation that exceeds its deadline
- * or its memory fails alone: the thread ends, and the next one begins in another.
+ * Validates with schemas of callers outside this process, in worker threads. Each sender has a queue of its own and at most one validation
+ * in work; the senders take turns. A validation that exceeds its deadline or its memory fails alone: its thread ends, and the next one
+ * begins in another.
  */
-class OutsideValidation {
-  readonly #waiting: WaitingValidation[] = []
-  #worker: Promise<Worker> | undefined
-  #busy = false
+export class OutsideValidation {
+  /** By sender, in the order of their turns. */
+  readonly #waiting = new Map<string, WaitingValidation[]>()
+  /** The senders whose validations are in work. */
+  readonly #served = new Set<string>()
+  readonly #free: SchemaThread[]
+  #count = 0
 
-  validate(schema: JSONSchema7, value: unknown): Promise<Validation> {
-    if (this.#waiting.length >= maxWaiting) {
-      const message = `${maxWaiting} validations wait. Try again later.`
-      return Promise.reject(new HeedError('rate_limited', message, { retryable: true, details: { retryAfterMs: deadlineMs } }))
-    }
+  constructor(threads: readonly SchemaThread[] = Array.from({ length: maxThreads }, () => new ValidationThread())) {
+    this.#free = [...threads]
+  }
+
+  validate(sender: string, schema: JSONSchema7, value: unknown): Promise<Validation> {
+    const own = this.#waiting.get(sender) ?? []
+    if (this.#count >= maxWaiting || own.length >= maxWaitingOfOne) return Promise.reject(tooMany(own.length))
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ schema, value, resolve, reject })
-      if (!this.#busy) void this.#work()
+      own.push({ schema, value, resolve, reject })
+      this.#waiting.set(sender, own)
+      this.#count++
+      this.#begin()
     })
   }
 
-  async #work(): Promise<void> {
-    this.#busy = true
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      try {
-        next.resolve(await this.#ask(next))
-      } catch (error) {
-        next.reject(error)
-      }
+  /** Begins what may begin: the next sender that has no validation in work, while a thread is free. */
+  #begin(): void {
+    for (const [sender, own] of this.#waiting) {
+      if (this.#served.has(sender)) continue
+      // The thread that was used last has its modules, and the schemas of the last runs.
+      const thread = this.#free.pop()
+      if (!thread) return
+      const next = own.shift() as WaitingValidation
+      if (own.length === 0) this.#waiting.delete(sender)
+      this.#count--
+      this.#served.add(sender)
+      void this.#work(thread, sender, next)
     }
-    this.#busy = false
   }
 
-  async #ask({ schema, value }: WaitingValidation): Promise<Validation> {
+  async #work(thread: SchemaThread, sender: string, { schema, value, resolve, reject }: WaitingValidation): Promise<void> {
+    try {
+      resolve(await thread.validate(schema, value))
+    } catch (error) {
+      reject(error)
+    }
+    this.#served.delete(sender)
+    this.#free.push(thread)
+    // Its next turn is after those of the others.
+    const own = this.#waiting.get(sender)
+    if (own && this.#waiting.delete(sender)) this.#waiting.set(sender, own)
+    this.#begin()
+  }
+}
+
+interface SchemaThread {
+  validate(schema: JSONSchema7, value: unknown): Promise<Validation>
+}
+
+/** One worker thread, which is started when it is first needed and replaced where it ended. */
+class ValidationThread implements SchemaThread {
+  #worker: Promise<Worker> | undefined
+
+  async validate(schema: JSONSchema7, value: unknown): Promise<Validation> {
     this.#worker ??= startWorker()
     this.#worker.catch(() => (this.#worker = undefined))
     const worker = await this.#worker
-    const answer = await new Promise<ValidationAnswer | undefined>((resolve) => {
-      const done = (answered: ValidationAnswer | undefined) => {
-        clearTimeout(timer)
-        worker.off('message', done).off('exit', failed)
-        worker.unref()
-        resolve(answered)
-      }
-      const failed = () => done(undefined)
-      const timer = setTimeout(failed, deadlineMs)
-      worker.on('message', done).on('exit', failed)
-      worker.ref()
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-      worker.postMessage({ schema, value })
-    })
+    const answer = await ask(worker, schema, value)
     if (answer && 'validation' in answer) return answer.validation
     if (answer) throw new HeedError('invalid_schema', `JSON Schema can't be compiled: ${answer.error}`)
     this.#worker = undefined
@@ -75,6 +100,24 @@ class OutsideValidation {
     const message = `The validation with a schema took more than ${deadlineMs} ms or ${heapMb} MB. Send a simpler schema.`
     throw new HeedError('invalid_schema', message)
   }
+}
+
+/** The answer of the thread; undefined when it ended, or did not answer in time. */
+function ask(worker: Worker, schema: JSONSchema7, value: unknown): Promise<ValidationAnswer | undefined> {
+  return new Promise((resolve) => {
+    const done = (answered: ValidationAnswer | undefined) => {
+      clearTimeout(timer)
+      worker.off('message', done).off('exit', failed)
+      worker.unref()
+      resolve(answered)
+    }
+    const failed = () => done(undefined)
+    const timer = setTimeout(failed, deadlineMs)
+    worker.on('message', done).on('exit', failed)
+    worker.ref()
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    worker.postMessage({ schema, value })
+  })
 }
 
 /** Resolves when the thread has loaded its modules, so that a deadline does not include that. */
@@ -94,8 +137,14 @@ async function startWorker(): Promise<Worker> {
   return worker
 }
 
+function tooMany(own: number): HeedError {
+  const message = `${own >= maxWaitingOfOne ? `${own} of your` : maxWaiting} validations wait. Try again later.`
+  return new HeedError('rate_limited', message, { retryable: true, details: { retryAfterMs: deadlineMs } })
+}
+
 const validation = new OutsideValidation()
 
-export function validateOutside(schema: JSONSchema7, value: unknown): Promise<Validation> {
-  return validation.validate(schema, value)
+/** `sender`: whose schema it is. The validations of one sender delay those of others by no more than one at a time. */
+export function validateOutside(sender: string, schema: JSONSchema7, value: unknown): Promise<Validation> {
+  return validation.validate(sender, schema, value)
 }

@@ -50,7 +50,8 @@ export function readRunOptions(
 ): AgentExecutionOptions | Promise<AgentExecutionOptions> {
   checkRunOptions(call, body)
   const context = call.context(body.requestContext as Record<string, unknown> | undefined)
-  return context instanceof Promise ? context.then((resolved) => pickRunOptions(body, resolved)) : pickRunOptions(body, context)
+  const { id } = call.principal
+  return context instanceof Promise ? context.then((resolved) => pickRunOptions(body, resolved, id)) : pickRunOptions(body, context, id)
 }
 
 /** The options of the run that a send may start: also its id, and what `memory` has besides the thread. */
@@ -72,7 +73,9 @@ function checkRunOptions({ agent, principal }: OptionsCall, body: Record<string,
   if (!isLimited(principal)) return
   const allowed: readonly string[] = agent.remote?.options ?? defaultRemoteOptions
   for (const name of Object.keys(body)) {
-    if (body[name] === undefined || !Object.hasOwn(runOptions, name) || unrestricted.has(name)) continue
+    // Ids of runs are global: an id of another resource must not be answered otherwise than a new one.
+    const isOption = name === 'runId' || Object.hasOwn(runOptions, name)
+    if (body[name] === undefined || !isOption || unrestricted.has(name)) continue
     if (name === 'modelSettings' && allowed.includes('modelSettings.headers')) continue
     if (!allowed.includes(name)) throw optionForbidden(name)
     if (name === 'modelSettings' && isPlainObject(body.modelSettings) && body.modelSettings.headers !== undefined) {
@@ -109,20 +112,23 @@ export function pickMemoryOptions(given: MemoryOptions): MemoryOptions {
   return omitUndefined({ lastMessages, semanticRecall, readOnly, save })
 }
 
-function pickRunOptions(body: Record<string, unknown>, requestContext: RequestContext | undefined): AgentExecutionOptions {
+/** `sender`: the principal whose schemas are in the body. */
+function pickRunOptions(
+  body: Record<string, unknown>, requestContext: RequestContext | undefined, sender: string,
+): AgentExecutionOptions {
   const options: Record<string, unknown> = {}
   for (const name of Object.keys(body)) {
     if (name !== 'requestContext' && Object.hasOwn(runOptions, name) && body[name] !== undefined) options[name] = body[name]
   }
   if (requestContext) options.requestContext = requestContext
   const { structuredOutput } = body as { structuredOutput?: { schema?: unknown } }
-  if (structuredOutput?.schema !== undefined) acceptOutsideSchema(structuredOutput.schema, 'structuredOutput.schema')
-  if (body.clientTools !== undefined) options.clientTools = readClientTools(body.clientTools as Record<string, unknown>)
+  if (structuredOutput?.schema !== undefined) acceptOutsideSchema(structuredOutput.schema, 'structuredOutput.schema', sender)
+  if (body.clientTools !== undefined) options.clientTools = readClientTools(body.clientTools as Record<string, unknown>, sender)
   return options
 }
 
 /** Tools that the client executes: a description and a schema, without code. */
-function readClientTools(tools: Record<string, unknown>): Record<string, unknown> {
+function readClientTools(tools: Record<string, unknown>, sender: string): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => {
       if (typeof tool !== 'object' || tool === null) {
@@ -131,7 +137,7 @@ function readClientTools(tools: Record<string, unknown>): Record<string, unknown
       }
       const { description, inputSchema, parameters } = tool as Record<string, unknown>
       const schema = inputSchema ?? parameters ?? { type: 'object', properties: {} }
-      acceptOutsideSchema(schema, `inputSchema of clientTools.${name}`)
+      acceptOutsideSchema(schema, `inputSchema of clientTools.${name}`, sender)
       return [name, { ...(typeof description === 'string' ? { description } : {}), inputSchema: schema }]
     }),
   )

@@ -130,7 +130,7 @@ export type {
 } from './signals/signal.ts'
 
 // Errors, time, logs
-export { HeedError, isHeedError, type HeedErrorCode, type HeedErrorOptions } from './base/errors.ts'
+export { HeedError, isHeedError, ToolError, type HeedErrorCode, type HeedErrorOptions } from './base/errors.ts'
 export { systemClock, type Clock, type Timer } from './base/clock.ts'
 export {
   consoleLogger, createConsoleLogger, silentLogger, type ConsoleLoggerOptions, type Logger, type LogFields, type LogLevel,

@@ -40,6 +40,10 @@ export type HeedErrorCode =
   | 'tool_output_invalid'
   | 'tool_timeout'
   | 'tool_interrupted'
+  /** A tool threw a `ToolError`: its text is for everyone who reads the thread. */
+  | 'tool_error'
+  /** A tool threw any other error: its text is for the model and for operators. */
+  | 'tool_failed'
   // Processors
   | 'processor_failed'
   | 'processor_timeout'
@@ -130,6 +134,16 @@ export class HeedError extends Error {
       retryable: this.retryable,
       ...(this.details ? { details: this.details } : {}),
     }
+  }
+}
+
+/**
+ * An error that a tool throws in words for its readers: the model, the readers of the thread and callers over HTTP get its message as it
+ * is. Of any other error that a tool throws, principals that are no operators get a code and an id.
+ */
+export class ToolError extends HeedError {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super('tool_error', message, options)
   }
 }
 

@@ -114,6 +114,8 @@ export interface ToolInvocation {
   result?: JSONValue
   /** `output-error`: the text that the model receives. */
   errorText?: string
+  /** The code of the error, where the tool itself failed: that of a `HeedError`, else `tool_failed`. */
+  errorCode?: string
   /** The decision about a call that needed one. `by` names the decider. */
   approval?: ToolApprovalRecord
   /** The result of `toModelOutput`, stored so that every later prompt has the same bytes. */

@@ -15,8 +15,10 @@ function partText(part: MessagePart): string {
   if (part.type === 'file') return part.filename ?? ''
   if (part.type === 'source') return part.source.title ?? ''
   if (part.type !== 'tool-invocation') return ''
-  const { toolName, args, result, errorText } = part.toolInvocation
-  return [toolName, payloadText(args), payloadText(result), errorText ?? ''].filter((text) => text !== '').join(' ')
+  const { toolName, args, result, errorText, errorCode } = part.toolInvocation
+  // The words of a tool that failed are for operators: a passage is shown to those who may search.
+  const shown = errorCode === 'tool_failed' ? '' : (errorText ?? '')
+  return [toolName, payloadText(args), payloadText(result), shown].filter((text) => text !== '').join(' ')
 }
 
 /** JSON without its punctuation. */

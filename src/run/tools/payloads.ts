@@ -151,7 +151,7 @@ export class ToolDisplay {
   }
 
   #resultChunk(invocation: ToolInvocation, preliminary: boolean): Chunk {
-    const { toolCallId, toolName, args, result, errorText, state, approval } = invocation
+    const { toolCallId, toolName, args, result, errorText, errorCode, state, approval } = invocation
     const call = { toolCallId, toolName, args }
     if (state === 'output-denied') {
       const { by, reason } = approval ?? {}
@@ -160,7 +160,8 @@ export class ToolDisplay {
     }
     const approved = approval ? { approval } : {}
     if (state === 'output-error') {
-      return this.#run.chunk('tool-error', { ...call, error: { name: 'ToolError', message: errorText ?? '' }, ...approved })
+      const code = errorCode === undefined ? {} : { code: errorCode }
+      return this.#run.chunk('tool-error', { ...call, error: { name: 'ToolError', message: errorText ?? '', ...code }, ...approved })
     }
     return this.#run.chunk('tool-result', { ...call, result: result ?? null, ...(preliminary ? { preliminary: true } : {}), ...approved })
   }
@@ -207,8 +208,10 @@ export class ToolDisplay {
     const args = await this.#payload(invocation, target, 'input-available', more)
     const result = state === 'result' ? await this.#payload(invocation, target, 'output-available', more) : undefined
     const error = state === 'output-error' ? await this.#payload(invocation, target, 'error', more) : undefined
+    // A text that a rule made is for readers.
+    const { errorCode: _, ...shown } = invocation
     return {
-      ...invocation,
+      ...(error === undefined ? invocation : shown),
       ...(args === undefined ? {} : { args }),
       ...(result === undefined ? {} : { result }),
       ...(error === undefined ? {} : { errorText: textOf(error) }),

@@ -66,8 +66,8 @@ interface Returned {
   remainingMs: number | undefined
 }
 
-/** An error of the tool, or about its result, which it may quote. Output processors have not checked it. */
-class ToolError extends Error {}
+/** An error of the tool, or about its result, which it may quote, as the `cause`. Output processors have not checked it. */
+class Failure extends Error {}
 
 /** One call of the model: its approval, its execution, and its result. */
 export class ToolExecution {
@@ -97,7 +97,7 @@ export class ToolExecution {
       attempt = await this.#attempt()
     } catch (thrown) {
       const error = readable(thrown)
-      const cause = error instanceof ToolError ? error.cause : error
+      const cause = error instanceof Failure ? error.cause : error
       if (this.#run.isLost(cause)) throw cause
       this.#run.trace?.toolFailed(this.#invocation, cause)
       return this.#failed(error)
@@ -135,7 +135,7 @@ export class ToolExecution {
     try {
       return await (trace ? trace.tool({ description: resolved.tool.description, invocation: this.#invocation }, work) : work())
     } catch (error) {
-      throw new ToolError('', { cause: readable(error) })
+      throw new Failure('', { cause: readable(error) })
     }
   }
 
@@ -216,20 +216,23 @@ export class ToolExecution {
       const call = { toolCallId: this.#invocation.toolCallId, input }
       modelOutput = await this.#race(resolved, remainingMs, () => tool.toModelOutput?.(source, call))
     } catch (error) {
-      throw new ToolError('', { cause: readable(error) })
+      throw new Failure('', { cause: readable(error) })
     }
     return { status: 'completed', invocation: { ...invocation, modelOutput: encodeModelOutput(modelOutput, name) } }
   }
 
   async #failed(error: unknown): Promise<CallOutcome> {
-    const text = this.#errorText(error instanceof ToolError ? error.cause : error)
-    if (!(error instanceof ToolError) || this.#scope.signal.aborted) return this.#error(text)
+    const cause = error instanceof Failure ? error.cause : error
+    const text = this.#errorText(cause)
+    if (!(error instanceof Failure)) return this.#error(text)
+    const code = isHeedError(cause) ? cause.code : 'tool_failed'
+    if (this.#scope.signal.aborted) return this.#error(text, code)
     const checked = await this.#run.processors.toolResult(this.#run, this.#invocation, text, { isError: true })
     if ('rejected' in checked) return this.#error(checked.rejected)
-    return this.#error(typeof checked.result === 'string' ? checked.result : JSON.stringify(checked.result))
+    return this.#error(typeof checked.result === 'string' ? checked.result : JSON.stringify(checked.result), code)
   }
 
-  /** What the model and the readers of the thread get of an error. The words of a provider are for operators: they are logged. */
+  /** What the model gets of an error, and the readers of the thread within this process. The words of a provider are for operators. */
   #errorText(error: unknown): string {
     const { toolName, toolCallId } = this.#invocation
     if (!isHeedError(error)) return `${toolName} failed: ${describe(error)}`
@@ -239,8 +242,9 @@ export class ToolExecution {
     return `${toolName} failed: the provider of a model failed (${error.code}).`
   }
 
-  #error(text: string): CallOutcome {
-    return { status: 'completed', invocation: { ...this.#invocation, ...this.#approval, state: 'output-error', errorText: text } }
+  #error(errorText: string, errorCode?: string): CallOutcome {
+    const error = { errorText, ...(errorCode === undefined ? {} : { errorCode }) }
+    return { status: 'completed', invocation: { ...this.#invocation, ...this.#approval, state: 'output-error', ...error } }
   }
 
   #denied(): CallOutcome {

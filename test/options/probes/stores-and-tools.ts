@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
   CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, HeedError, InMemoryStore, isHeedError, Memory, MessageList,
-  ModelRouterEmbeddingModel, type ToolContext,
+  ModelRouterEmbeddingModel, ToolError, type ToolContext,
 } from '../../../src/index.ts'
 import { LibSQLStore, LibSQLVector, NotificationsLibSQL, type LibSQLClient } from '../../../src/store/sqlite/index.ts'
 import { virtualClock } from '../../../src/testing/index.ts'
@@ -163,6 +163,7 @@ export const storesAndTools: Probe[] = [
       createNotificationInboxTool: 'storage',
       ConsoleLoggerOptions: 'level json write progress',
       HeedErrorOptions: 'retryable cause details',
+      ToolError: 'cause',
       FromUIOptions: 'now newId signals',
       MessageList: 'newId now',
       ModelRouterEmbeddingModel: 'providerId modelId',
@@ -186,6 +187,7 @@ export const storesAndTools: Probe[] = [
       const cause = new Error('why')
       const error = new HeedError('closed', 'It is closed.', { retryable: true, cause, details: { a: 1 } })
       expect([isHeedError(error), error.retryable, error.cause, error.details]).toEqual([true, true, cause, { a: 1 }])
+      expect(new ToolError('Not today.', { cause })).toMatchObject({ code: 'tool_error', message: 'Not today.', cause })
 
       const now = () => new Date(7)
       const shown = [{ role: 'user', parts: [{ type: 'text', text: 'Hi.' }], metadata: { signal: { type: 'reactive', tagName: 'note', contents: 'x' } } }]

@@ -4,6 +4,7 @@ import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
+import { asChecked } from '../run/loop/other-agents.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import { needsNoApproval } from '../run/tools/tool.ts'
@@ -149,5 +150,5 @@ export async function readHistory(agent: Askable, options: AgentExecutionOptions
   const runtime = (await agent.resolveStorage(options.requestContext)).threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
-  return runtime.store.readWindow(scope, agent.window(await resolveMemoryOptions(agent, options)), coming)
+  return [...asChecked(await runtime.store.readWindow(scope, agent.window(await resolveMemoryOptions(agent, options)), coming), agent.id)]
 }

@@ -123,6 +123,7 @@ async function resolveSetup(
     transform: options.transform ?? config.transform,
     reservedTags: config.signalTags ?? [],
     toolPolicy: site.toolPolicy,
+    agentOf: (runId) => site.threads.agentOf(runId),
     trace: request.trace,
     clock: environment.clock,
     logger: environment.logger,

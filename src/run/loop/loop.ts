@@ -14,6 +14,7 @@ import type { StepRecorder } from '../step/step-recorder.ts'
 import { stepResult, type Ending, type StepEnd, type StepResult } from '../step/step-result.ts'
 import { streamStep, type StreamedStep } from '../step/stream-step.ts'
 import { askPolicies, beginCalls, runCalls, type CallsOutcome, type OpenCall } from '../tools/tool-calls.ts'
+import { checkOtherAgents } from './other-agents.ts'
 import type { RunCommit, RunCommitEnd, RunCommitted } from './run-contract.ts'
 import type { Run } from './run.ts'
 import { checkSegment, withoutText } from './segment.ts'
@@ -63,6 +64,7 @@ async function resume(run: Run, { messageId, calls: [call] }: Continuation): Pro
 /** Runs the input processors on what no model has read: unanswered input from before the run, then its own input. */
 async function processUnread(run: Run, input: readonly MessageRow[]): Promise<void> {
   if (run.processors.readsInput) {
+    await checkOtherAgents(run)
     const { rows, all } = unansweredBefore(run.history, run.id, input)
     if (!all) {
       const next = [...rows, ...input]

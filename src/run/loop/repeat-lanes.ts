@@ -3,6 +3,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { lanePositionOf } from '../../signals/state.ts'
 import { renderSignal } from '../../signals/render.ts'
 import { rowToSignal } from '../../signals/conversions.ts'
+import { isOfOthers } from './other-agents.ts'
 import type { Run } from './run.ts'
 
 /**
@@ -18,7 +19,7 @@ export async function repeatLanes(run: Run): Promise<void> {
     lastSnapshotId !== undefined && !outOfOrder.has(id) && !run.processors.lanes.has(id))
   if (stored.length + outOfOrder.size === 0) return
   const inPrompt = new Set(run.rows.flatMap(({ id, role, content }) => (role === 'context' ? sourcesOf(content.metadata?.sources) : [id])))
-  const repeated: MessageRow[] = []
+  const repeated: Repetition[] = []
   for (const id of outOfOrder) {
     const { rows, left } = await run.host.laneRows(id)
     if (rows.length > 0) repeated.push(repetition(run, id, rows, left))
@@ -31,9 +32,18 @@ export async function repeatLanes(run: Run): Promise<void> {
     if (!snapshot || lanePositionOf(snapshot)?.mode !== 'snapshot' || inPrompt.has(snapshot.id)) continue
     repeated.push(repetition(run, id, rows, left))
   }
-  if (repeated.length === 0) return
-  await run.commit({ step: run.step, rows: repeated })
-  run.history.append(repeated)
+  const shown: MessageRow[] = []
+  for (const one of repeated) if (await isAccepted(run, one)) shown.push(one.row)
+  if (shown.length === 0) return
+  await run.commit({ step: run.step, rows: shown })
+  run.history.append(shown)
+}
+
+/** Input processors check a state that entered by another agent. One that they reject or change is left out. */
+async function isAccepted(run: Run, { row, of }: Repetition): Promise<boolean> {
+  if (!run.processors.readsInput || !(await isOfOthers(run, of))) return true
+  const text = row.content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+  return (await run.checkedContext(text)) === text
 }
 
 /** The lanes whose newest state is not the last one that the prompt has of them. */
@@ -62,7 +72,13 @@ function stateOf(row: MessageRow, newest: ReadonlyMap<string, number>): { lane: 
   return { lane: id, version }
 }
 
-function repetition(run: Run, lane: string, rows: readonly MessageRow[], left: number): MessageRow {
+/** A row that repeats a lane, and the rows that it repeats. */
+interface Repetition {
+  row: MessageRow
+  of: readonly MessageRow[]
+}
+
+function repetition(run: Run, lane: string, rows: readonly MessageRow[], left: number): Repetition {
   const [snapshot, ...deltas] = rows.map(partsOf)
   const gap: MessagePart[] = left === 0 ? [] : [{ type: 'text', text: `(${left} changes are left out here)` }]
   const row = run.contextRow('')
@@ -70,7 +86,7 @@ function repetition(run: Run, lane: string, rows: readonly MessageRow[], left: n
   const [last] = rows.slice(-1)
   const version = last && lanePositionOf(last)?.version
   const metadata = { sources: rows.map(({ id }) => id), lane, ...(version === undefined ? {} : { version }) }
-  return { ...row, content: { ...row.content, parts, metadata } }
+  return { row: { ...row, content: { ...row.content, parts, metadata } }, of: rows }
 }
 
 /** The text of a signal as the model read it first. */

@@ -33,6 +33,8 @@ export interface RunSetup {
   transform: ToolPayloadTransformPolicy | undefined
   reservedTags: readonly string[]
   toolPolicy?: ToolPolicy | undefined
+  /** The agent of a run of the thread; undefined for a run that is not known. */
+  agentOf?: ((runId: string) => Promise<string | undefined>) | undefined
   /** Absent when tracing is off. */
   trace?: RunTrace | undefined
   clock: Clock

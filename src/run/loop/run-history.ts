@@ -7,6 +7,7 @@ import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { isSentSignal } from '../../signals/conversions.ts'
 import type { RowChange } from '../step/step-result.ts'
+import { asChecked } from './other-agents.ts'
 import type { InputChange, RunSetup } from './run-contract.ts'
 
 /** The history of the thread as one run knows it: its rows, the prompt that they make, and the message that the run is writing. */
@@ -14,17 +15,28 @@ export class RunHistory {
   readonly rows: MessageRow[]
   readonly message: OpenMessage
   readonly #runId: string
+  readonly #agentId: string
   readonly #inputCount: number
   readonly #prompt: GrowingPrompt
   #taintedBy: readonly string[] = []
 
-  constructor({ id, rows, inputCount, reservedTags, newId }: Pick<RunSetup, 'id' | 'rows' | 'inputCount' | 'reservedTags' | 'newId'>) {
-    this.rows = rows
+  constructor(
+    { id, agent, rows, inputCount, reservedTags, newId }: Pick<RunSetup, 'id' | 'agent' | 'rows' | 'inputCount' | 'reservedTags' | 'newId'>,
+  ) {
+    const shown = asChecked(rows, agent.id)
+    this.rows = shown === rows ? rows : shown.slice()
     this.message = new OpenMessage(newId)
     this.#runId = id
+    this.#agentId = agent.id
     this.#inputCount = inputCount
-    this.#prompt = new GrowingPrompt(rows, reservedTags)
-    this.#readTaint(rows)
+    this.#prompt = new GrowingPrompt(this.rows, reservedTags)
+    this.#readTaint(this.rows)
+  }
+
+  /** Leaves out of the prompt what input processors have rejected of turns of other agents. */
+  showChecked(): void {
+    const shown = asChecked(this.rows, this.#agentId)
+    if (shown.length !== this.rows.length || shown.some((row, index) => row !== this.rows[index])) this.#replace(shown)
   }
 
   /** Where values in the prompt came from that outside senders chose. It only grows: what the model has read, it may repeat. */

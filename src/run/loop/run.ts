@@ -50,6 +50,7 @@ export class Run {
   readonly host: RunHost
   /** Absent where no policies are configured. */
   readonly toolPolicy: ToolPolicy | undefined
+  readonly agentOf: RunSetup['agentOf']
   /** Absent when tracing is off. */
   readonly trace: RunTrace | undefined
   readonly stepsDone: number
@@ -113,6 +114,7 @@ export class Run {
     this.reservedTags = setup.reservedTags
     this.host = host
     this.toolPolicy = setup.toolPolicy
+    this.agentOf = setup.agentOf
     this.trace = setup.trace
     this.history = new RunHistory(setup)
     this.display = new ToolDisplay(this, setup.transform)
@@ -370,7 +372,7 @@ export class Run {
     const quoted: Array<NonNullable<RunCommit['quoted']>[number]> = []
     for (const source of this.#contextSources) {
       const block = await this.#ofHost(source([...this.rows, ...sent, ...rows]))
-      const text = block && (await this.#checkedContext(block.text))
+      const text = block && (await this.checkedContext(block.text))
       if (!block || text === undefined) continue
       const row = this.contextRow(text, block.metadata)
       rows.push(row)
@@ -383,7 +385,7 @@ export class Run {
    * The text of a context row as input processors leave it; undefined where one rejects it. The run continues without it: what was stored
    * earlier, perhaps by others, must not end every run that reads it.
    */
-  async #checkedContext(text: string): Promise<string | undefined> {
+  async checkedContext(text: string): Promise<string | undefined> {
     if (!this.processors.readsInput) return text
     if (this.#rejectedContext.has(text)) return undefined
     try {

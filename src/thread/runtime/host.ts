@@ -209,7 +209,7 @@ export class ThreadHost implements RunHost {
     if (begun.resumed && run.attempts > 1) this.live.startOver()
     this.live.startRun(run.runId, seqBefore(rows, taken))
     this.live.committed(rows.at(-1)?.seq)
-    this.#runtime.activeRuns.set(run.runId, { threadId: thread.id, resourceId: thread.resourceId })
+    this.#runtime.addActive(run)
     const mayReject =
       this.#localOptions?.inputProcessors !== undefined ||
       (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).canRejectInput === true)

@@ -3,7 +3,7 @@ import { systemClock, withTimeout, type Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
-import type { BegunRun, Fence, FormerLease, ThreadStore } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, FormerLease, RunRow, ThreadStore } from '../../store/contract/threads.ts'
 import { PendingEchoes } from '../stream/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
@@ -18,6 +18,7 @@ import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, LaterClaims, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
 import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
+import { RecentMap } from '../../base/recent-map.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 import { runOutsideCalls } from '../../run/tools/active-call.ts'
@@ -78,6 +79,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly sweepMs: number
   /** Runs that are active in this process, and those that are reserved for its sends. */
   readonly activeRuns = new Map<string, Target>()
+  /** The agents of the runs that were last active or asked for. */
+  readonly #agents = new RecentMap<string>(10_000)
   /** Persisted signals, and ended runs without a host, that are stored and not yet published. */
   readonly pendingEchoes = { persisted: new PendingEchoes(), ended: new PendingEchoes() }
   /** What subscribers receive beside the streams of their threads. */
@@ -118,6 +121,18 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.owner = this.newId()
     this.lease = new ProcessLease(this, options.leaseMs ?? 10_000)
     this.sweepMs = options.sweepMs ?? 5_000
+  }
+
+  addActive({ runId, agentId, threadId, resourceId }: Pick<RunRow, 'runId' | 'agentId' | 'threadId' | 'resourceId'>): void {
+    this.activeRuns.set(runId, { threadId, resourceId })
+    this.#agents.set(runId, agentId)
+  }
+
+  /** The agent of a run; undefined for a run that is not stored. */
+  async agentOf(runId: string): Promise<string | undefined> {
+    const agentId = this.#agents.get(runId) ?? (await this.store.findRun(runId))?.agentId
+    if (agentId !== undefined) this.#agents.set(runId, agentId)
+    return agentId
   }
 
   /** Throws before `open()` has resolved. */

@@ -29,12 +29,12 @@ export type AgentsInput = Record<string, Agent | undefined>
 /** An option of a run that a request may set. */
 export type RemoteOption =
   | 'activeTools' | 'modelSettings' | 'modelSettings.headers' | 'structuredOutput' | 'clientTools' | 'instructions' | 'system'
-  | 'requireToolApproval' | 'maxSteps' | 'toolChoice' | 'providerOptions'
+  | 'requireToolApproval' | 'maxSteps' | 'toolChoice' | 'providerOptions' | 'runId'
 
 export interface RemoteOptions {
   /**
    * The options of a run that they may set. Defaults to those that change nothing of the agent: `activeTools`, `modelSettings`,
-   * `structuredOutput`, `clientTools`.
+   * `structuredOutput`, `clientTools`. Ids of runs are global: whoever may choose a `runId` learns whether it is taken.
    */
   options?: readonly RemoteOption[]
   /** Who may approve tool calls: principals with the scope `approve` (default), or also those that may send messages. */
@@ -44,7 +44,7 @@ export interface RemoteOptions {
 export const defaultRemoteOptions: readonly RemoteOption[] = ['activeTools', 'modelSettings', 'structuredOutput', 'clientTools']
 const remoteOptions: readonly RemoteOption[] = [
   ...defaultRemoteOptions, 'modelSettings.headers', 'instructions', 'system', 'requireToolApproval', 'maxSteps', 'toolChoice',
-  'providerOptions',
+  'providerOptions', 'runId',
 ]
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {

@@ -21,7 +21,7 @@ export function request(path: string, method: string, { parameters, requestBody 
   const schema = requestBody?.content['application/json'].schema
   const body = schema && {
     ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),
-    ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && 'message' in schema.properties)).map((name) => [name, names[name]])),
+    ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && ('message' in schema.properties || 'memory' in schema.properties))).map((name) => [name, names[name]])),
     ...('ids' in schema.properties ? { ids: [names.notificationId] } : {}),
     ...('notification' in schema.properties ? { notification: { source: 'x', kind: 'x', summary: 'x' } } : {}),
     ...('cron' in schema.properties ? { id: names.scheduleId, cron: '0 0 * * *', message: 'x' } : {}),

@@ -98,7 +98,7 @@ describe('the run options of a limited principal', () => {
   const forbidden: Record<string, object> = {
     instructions: { instructions: 'Obey me.' }, system: { system: 'Obey me.' }, requireToolApproval: { requireToolApproval: false }, maxSteps: { maxSteps: 1000 },
     toolChoice: { toolChoice: 'required' }, 'modelSettings.headers': { modelSettings: { headers: { authorization: 'x', 'openai-organization': 'y' } } },
-    providerOptions: { providerOptions: { openai: { previousResponseId: 'resp_1' } } },
+    providerOptions: { providerOptions: { openai: { previousResponseId: 'resp_1' } } }, runId: { runId: 'run-1' },
   }
   const doors: Record<string, (options: object) => object> = {
     generate: (options) => ({ messages: 'Hi', ...options }),
@@ -114,8 +114,11 @@ describe('the run options of a limited principal', () => {
 
   it('[H8.2] those that change the agent are refused by name at every door, and nothing is stored or run', async () => {
     const { as, model, agent } = await world({ alice })
-    for (const [door, body] of Object.entries(doors)) for (const [option, options] of Object.entries(forbidden))
+    for (const [door, body] of Object.entries(doors)) for (const [option, options] of Object.entries(forbidden)) {
+      // The run that continues with results of tools has an id of its own.
+      if (door === 'send-tool-approval' && option === 'runId') continue
       expect([door, await as('alice', `/agents/guide/${door}`, body(options))]).toMatchObject([door, { http: 403, code: 'forbidden', details: { option } }])
+    }
     expect(model.callCount).toBe(0)
     expect(await (await agent.getMemory()).listThreads({})).toMatchObject({ threads: [] })
   })

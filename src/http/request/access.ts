@@ -5,6 +5,7 @@ import { isPlainObject } from '../../base/json.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
+import { runIdTaken } from '../../thread/send/turns.ts'
 import { mayAccess, resolveResource, type Principal } from '../auth/principal.ts'
 import { isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
@@ -144,10 +145,7 @@ export class RunCallers {
   readonly #callers = new Map<string, string>()
 
   add(runId: string, { id: principalId }: Principal): void {
-    if ((this.#callers.get(runId) ?? principalId) !== principalId) {
-      const message = `The run id '${runId}' is taken. Leave runId out, or choose a unique one.`
-      throw new HeedError('invalid_argument', message, { details: { field: 'runId' } })
-    }
+    if ((this.#callers.get(runId) ?? principalId) !== principalId) throw runIdTaken(runId)
     this.#callers.set(runId, principalId)
     const oldest = this.#callers.size > maxCallers ? this.#callers.keys().next().value : undefined
     if (oldest !== undefined) this.#callers.delete(oldest)

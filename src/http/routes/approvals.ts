@@ -62,15 +62,15 @@ interface ContinuedRun {
   getFullOutput(): Promise<RunResult<object, object>>
 }
 
-type Decide = (call: Call<Decision, unknown>) => Promise<ContinuedRun>
+/** `of`: the resource of a run on a thread; a run without a thread has none. */
+type Decide = (call: Call<Decision, unknown>, of: { resourceId?: string }) => Promise<ContinuedRun>
 
 /** Decides about a call and streams the rest of the run. */
 function streamRoute(path: string, summary: string, body: ObjectSchema, decide: Decide): Route {
   return route<Decision>({
     method: 'POST', path: `/agents/:agentId/${path}`, summary: `${summary}; streams the rest of the run`, response: 'events', body,
     async handle(call) {
-      await checkRun(call)
-      return call.events.respond((await decide(call)).fullStream, { ids: false })
+      return call.events.respond((await decide(call, await checkRun(call))).fullStream, { ids: false })
     },
   })
 }
@@ -81,16 +81,16 @@ function generateRoute(path: string, summary: string, body: ObjectSchema, decide
     method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; responds when the run has ended`,
     response: 'json', responseSchema: fullOutput, body,
     async handle(call) {
-      await checkRun(call)
-      return fullOutputResponse(await (await decide(call)).getFullOutput())
+      return fullOutputResponse(await (await decide(call, await checkRun(call))).getFullOutput())
     },
   })
 }
 
-const approve: Decide = (call) => call.agent.approveToolCall({ runId: call.body.runId, ...requestOf(call) })
-const decline: Decide = (call) =>
-  call.agent.declineToolCall({ runId: call.body.runId, ...requestOf(call), ...omitUndefined({ reason: call.body.reason }) })
-const resume: Decide = (call) => call.agent.resumeStream(call.body.resumeData ?? null, { runId: call.body.runId, ...requestOf(call) })
+const approve: Decide = (call, of) => call.agent.approveToolCall({ runId: call.body.runId, ...of, ...requestOf(call) })
+const decline: Decide = (call, of) =>
+  call.agent.declineToolCall({ runId: call.body.runId, ...of, ...requestOf(call), ...omitUndefined({ reason: call.body.reason }) })
+const resume: Decide = (call, of) =>
+  call.agent.resumeStream(call.body.resumeData ?? null, { runId: call.body.runId, ...of, ...requestOf(call) })
 
 interface DecidedRequest {
   toolCallId?: string
@@ -206,9 +206,14 @@ export const approvals: readonly Route[] = [
 ]
 
 /** Rejects a run of another resource or agent, or of another caller, with the same error as a run that is not suspended. */
-async function checkRun(call: Call<Decision, unknown>): Promise<void> {
-  const { runId } = call.body
-  if (call.runCallers.mayDecide(runId, call.principal) || (await findCallerRun(call, runId))) return
+async function checkRun(call: Call<Decision, unknown>): Promise<{ resourceId?: string }> {
+  const { agent, body: { runId }, principal, runCallers } = call
+  const began = runCallers.mayDecide(runId, principal)
+  if (began && agent.site().ephemeralRuns.suspended(runId)) return {}
+  const run = await findCallerRun(call, runId)
+  if (run) return { resourceId: run.resourceId }
+  // It was decided: the error says so. A run on a thread that has the same id is not the caller's.
+  if (began && !(await agent.threads().store.findRun(runId))) return {}
   throw new HeedError('run_not_suspended', `No run '${runId}' is suspended.`, { details: { runId } })
 }
 

@@ -5,6 +5,7 @@ import { promptOf } from '../../prompt/from-rows.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { WaitingCall } from '../../run/step/step-result.ts'
+import { checkRunId } from '../../thread/send/turns.ts'
 import { requireResource } from '../auth/principal.ts'
 import { checkRoles, omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
@@ -36,7 +37,7 @@ export const generate: readonly Route[] = [
     creates: true,
     body,
     async handle(call) {
-      const options = ofCaller(call, await optionsOf(call))
+      const options = await ofCaller(call, await optionsOf(call))
       return fullOutputResponse(await call.agent.generate(newMessages(call.body.messages, options), options))
     },
   }),
@@ -50,7 +51,7 @@ export const generate: readonly Route[] = [
       creates: true,
       body,
       async handle(call) {
-        const options = ofCaller(call, await optionsOf(call))
+        const options = await ofCaller(call, await optionsOf(call))
         const stream = await call.agent.stream(newMessages(call.body.messages, options), options)
         return call.events.respond(stream.fullStream, { ids: false })
       },
@@ -69,9 +70,13 @@ export const generate: readonly Route[] = [
 ]
 
 /** A run without a thread is aborted when its caller disconnects, and its caller may decide about its calls. A thread has other readers. */
-function ofCaller({ request, runCallers, principal }: GenerateCall, options: AgentExecutionOptions): AgentExecutionOptions {
+async function ofCaller(
+  { agent, request, runCallers, principal }: GenerateCall, options: AgentExecutionOptions,
+): Promise<AgentExecutionOptions> {
   if (options.memory && options.memory.options?.save !== false) return options
   const { runId = newId() } = options
+  // Whoever begins a run may decide about its calls: it must not have the id of a run on a thread.
+  if (options.runId !== undefined) await checkRunId(agent.threads(), runId, '')
   runCallers.add(runId, principal)
   return { ...options, runId, abortSignal: request.signal }
 }

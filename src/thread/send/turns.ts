@@ -80,9 +80,12 @@ export async function checkRunId(runtime: ThreadRuntime, runId: string, threadId
   await runtime.open()
   const known = [runtime.activeRuns.get(runId), await runtime.store.findRun(runId)]
   if (known.every((other) => !other || other.threadId === threadId)) return
-  throw new HeedError('invalid_argument', `The run id '${runId}' belongs to another thread. Leave runId out, or choose a unique one.`, {
-    details: { field: 'runId' },
-  })
+  throw runIdTaken(runId)
+}
+
+export function runIdTaken(runId: string): HeedError {
+  const message = `The run id '${runId}' is taken. Leave runId out, or choose a unique one.`
+  return new HeedError('invalid_argument', message, { details: { field: 'runId' } })
 }
 
 interface QueuedCall {

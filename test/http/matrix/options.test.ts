@@ -30,7 +30,7 @@ const samples: Record<string, unknown> = {
   clientTools: { look: { description: 'x', inputSchema: { type: 'object', properties: {} } } }, jsonPromptInjection: true, name: 'x', description: 'x', metadata: { a: 1 }, title: 'x',
   lastMessages: 3, semanticRecall: false, readOnly: true, save: true, attributes: { from: 'x' }, options: {}, memory: {}, ifActive: {}, ifIdle: {}, streamOptions: {}, declineContext: {},
   reason: 'x', format: 'chunks', at: '2099-01-01T00:00:00Z', every: 3_600_000, timeZone: 'Europe/Berlin', overlap: 'skip', missed: 'skip', readMessages: true, clearPendingSignals: true,
-  snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1,
+  runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1,
 }
 
 /** Options that decide what the request is about: the request of the matrix has them, and `routes.txt` says who may. */
@@ -71,7 +71,9 @@ it('[H8.2] every option of every call is accepted or refused by name as the tabl
     if (!operation || !schema) continue
     for (const [option] of optionsOf(schema)) {
       const name = option.split('.').at(-1) ?? ''
-      if (addressing.has(option) || addressing.has(name) || content.has(option)) {
+      // The id of a run that the request begins is an option of that run.
+      const isChosen = name === 'runId' && (option.endsWith('streamOptions.runId') || 'memory' in (schema.properties as object))
+      if (!isChosen && (addressing.has(option) || addressing.has(name) || content.has(option))) {
         rows.push([`${route.method} ${route.path}`, option, '= routes.txt', '= routes.txt', '= routes.txt'])
         continue
       }
@@ -89,8 +91,9 @@ const bySchema: Record<string, unknown> = {
   approved: true, resumeData: {}, cron: '0 0 * * *', status: 'seen', workingMemory: '# Three', behavior: 'deliver', message: 'x', contents: 'x',
 }
 
-async function ask(who: string, method: string, path: string, operation: Operation, option: string, value: unknown): Promise<string> {
+async function ask(who: string, method: string, path: string, operation: Operation, option: string, sample: unknown): Promise<string> {
   const world = await shared(waitingFor(path))
+  const value = sample === samples.runId ? `run-${world.count++}` : sample
   const send = async (change: (body: Record<string, unknown>) => void): Promise<Told> => {
     const place = `${who} ${method} ${path}`
     const names: Names = world.unchanged.get(place) ?? (await world.matrix.furnish(`t${world.count++}`, waitingFor(path), needsAll(path)))

@@ -39,6 +39,60 @@ async function world() {
   return { post, model }
 }
 
+/** A door, the field whose text is too long, and a body with a text. */
+const longTexts: Record<string, [path: string, field: string, body: (text: string) => object]> = {
+  'a message': ['/agents/guide/send-message', 'message', (text) => ({ ...scope, message: text })],
+  'an attribute': ['/agents/guide/send-message', 'message.attributes.a', (text) => ({ ...scope, message: { contents: 'x', attributes: { a: text } } })],
+  'the name of an attribute': ['/agents/guide/send-message', 'message.attributes', (text) => ({ ...scope, message: { contents: 'x', attributes: { [text]: 'x' } } })],
+  'messages of a run': ['/agents/guide/generate', 'messages.content', (text) => ({ messages: [user(text.slice(0, 600_000)), user(text.slice(600_000))] })],
+  'the result of a tool': ['/agents/guide/generate', 'messages.content.output.value', (text) => ({ messages: [user(), { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: text } }] }] })],
+  'a description in a schema': ['/agents/guide/generate', 'structuredOutput.schema.description', (text) => ({ messages: 'x', structuredOutput: { schema: { type: 'object', description: text, properties: {} } } })],
+  'a saved message': ['/memory/save-messages', 'messages.content', (text) => ({ messages: [{ id: 'm', role: 'user', ...scope, content: text }] })],
+  metadata: ['/memory/threads', 'metadata.a', (text) => ({ metadata: { a: text } })],
+  'a title': ['/memory/threads', 'title', (text) => ({ title: text })],
+  'the summary of a notification': ['/agents/guide/notifications', 'notification.summary', (text) => ({ ...scope, notification: { source: 's', kind: 'k', summary: text } })],
+  'the payload of a notification': ['/agents/guide/notifications', 'notification.payload.a', (text) => ({ ...scope, notification: { source: 's', kind: 'k', summary: 'x', payload: { a: text } } })],
+  'the message of a schedule': ['/agents/guide/schedules', 'message', (text) => ({ ...scope, cron: '0 0 1 1 *', message: text })],
+}
+
+describe('a request with long texts', () => {
+  it('[H4.3] is refused by the name of the field at every door, and nothing of it is stored or run', async () => {
+    const { post, model } = await world()
+    for (const [door, [path, field, body]] of Object.entries(longTexts)) {
+      const { http, text } = await post(path, body('x'.repeat(1_000_001)))
+      expect([door, http, JSON.parse(text)]).toMatchObject([door, 400, { code: 'invalid_argument', error: expect.stringContaining('more than 1000000 characters') as string, details: { field } }])
+    }
+    expect(model.calls).toEqual([])
+  })
+
+  it('[H4.3] may have files of any size, and as many characters as allowed', async () => {
+    const { post } = await world()
+    const file = { type: 'file', mediaType: 'image/png', data: 'AAAA'.repeat(500_000) }
+    expect(await post('/agents/guide/generate', { messages: [user([{ type: 'text', text: 'x'.repeat(999_000) }, file])] })).toMatchObject({ http: 200 })
+  })
+
+  it('[H4.2] takes no long stop of the event loop, also where a thread has many of them', async () => {
+    const { post, model } = await world()
+    const message = '<ѕystem-reminde'.repeat(20_000)
+    expect(await post('/memory/threads', { threadId: 'one' })).toMatchObject({ http: 200 })
+    for (let count = 0; count < 8; count++) {
+      const content = { format: 2, parts: [{ type: 'text', text: message }] }
+      expect(await post('/memory/save-messages', { messages: [{ id: `m${count}`, role: 'user', createdAt: '2026-01-01T00:00:00Z', ...scope, content }] })).toMatchObject({ http: 200, text: expect.any(String) as string })
+    }
+    let longest = 0
+    let last = process.threadCpuUsage().user
+    const watching = setInterval(() => {
+      const now = process.threadCpuUsage().user
+      longest = Math.max(longest, (now - last) / 1_000)
+      last = now
+    }, 1)
+    expect(await post('/agents/guide/generate', { messages: 'Hi', memory: { thread: 'one', resource: 'ada' } })).toMatchObject({ http: 200 })
+    clearInterval(watching)
+    expect(JSON.stringify(model.calls.at(-1)?.prompt).length).toBeGreaterThan(8 * message.length)
+    expect(longest).toBeLessThan(250)
+  })
+})
+
 describe('a request with too many entries', () => {
   it.each(Object.keys(doors))('[H4.3] is refused by the name of the field, and one with as many as allowed is not: %s', async (door) => {
     const { post, model } = await world()

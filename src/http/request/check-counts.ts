@@ -18,12 +18,18 @@ const data: ReadonlySet<string> = new Set([
   'parameters', 'result_schema',
 ])
 
-/** How many messages a request may have, and how many values in all and in its tools. A chat repeats all messages of its page. */
+/**
+ * How many messages a request may have, how many values in all and in its tools, and how many characters in all of its texts. A chat
+ * repeats all messages of its page; the message that is sent of them is counted with the others.
+ */
 const limits = {
-  limited: { messages: 1_000, values: 50_000, clientTools: 10_000 },
-  chat: { messages: 10_000, values: 200_000, clientTools: 10_000 },
-  other: { messages: 10_000, values: 500_000, clientTools: 500_000 },
+  limited: { messages: 1_000, values: 50_000, clientTools: 10_000, characters: 1_000_000 },
+  chat: { messages: 10_000, values: 200_000, clientTools: 10_000, characters: Infinity },
+  other: { messages: 10_000, values: 500_000, clientTools: 500_000, characters: Infinity },
 }
+
+/** The contents of files, which are not read as text. */
+const files: ReadonlySet<string> = new Set(['data', 'image', 'url'])
 
 /**
  * Rejects a body with more entries than a route handles at once, by the name of the field: the number of bytes alone bounds neither the
@@ -31,7 +37,9 @@ const limits = {
  */
 export function checkCounts(route: Route, { body, principal }: RequestCall): void {
   if (!route.body || route.anonymous) return
-  new Counts(limits[!isLimited(principal) ? 'other' : route.relays ? 'chat' : 'limited']).field('', body, '')
+  const most = limits[!isLimited(principal) ? 'other' : route.relays ? 'chat' : 'limited']
+  new Counts(most).field('', body, '')
+  if (most.characters < Infinity) new Characters(most.characters).value(body, '')
 }
 
 type Limits = (typeof limits)['limited']
@@ -61,6 +69,37 @@ class Counts {
   }
 }
 
+/** Counts the texts and names of a body: what a route and the run that it starts do with a text takes time by its length. */
+class Characters {
+  readonly #most: number
+  #count = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  value(value: unknown, path: string): void {
+    if (typeof value === 'string') return this.#add(value, path)
+    if (typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) {
+      for (const item of value) this.value(item, path)
+      return
+    }
+    const own = value as Record<string, unknown>
+    const isFile = own.type === 'file' || own.type === 'image' || typeof own.contentType === 'string'
+    for (const name of Object.keys(own)) {
+      const inner = path === '' ? name : `${path}.${name}`
+      this.#add(name, path)
+      if (!(isFile && files.has(name) && typeof own[name] === 'string')) this.value(own[name], inner)
+    }
+  }
+
+  #add(text: string, path: string): void {
+    this.#count += text.length
+    if (this.#count > this.#most) throw tooMany(path, this.#most, 'characters', path)
+  }
+}
+
 function limitOf(counts: Readonly<Record<string, number>>, name: string): number {
   return Object.hasOwn(counts, name) ? (counts[name] ?? Infinity) : Infinity
 }
@@ -74,8 +113,9 @@ function countValues(value: unknown, most: number): number {
   return count
 }
 
-function tooMany(what: string, most: number, unit: 'entries' | 'values', path: string): HeedError {
+function tooMany(what: string, most: number, unit: 'entries' | 'values' | 'characters', path: string): HeedError {
   const field = path.slice(0, 200)
-  const message = `${what.slice(0, 200)} has more than ${most} ${unit}. Send fewer, in several requests.`
+  const has = unit === 'characters' ? 'and the texts before it have' : 'has'
+  const message = `${what.slice(0, 200)} ${has} more than ${most} ${unit}. Send fewer, in several requests.`
   return new HeedError('invalid_argument', message, { details: { field, most } })
 }

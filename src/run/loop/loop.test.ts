@@ -254,8 +254,8 @@ describe('a long run', () => {
     made.mockClear()
     await runLoop(run)
     expect(model.callCount).toBe(steps)
-    // One for the output of each step, one for the results of its tools. No prompt has the output of the last step.
-    expect(made.mock.calls).toHaveLength(2 * steps - 2)
+    // One for the input, one for the output of each step, one for the results of its tools. No prompt has the output of the last step.
+    expect(made.mock.calls).toHaveLength(2 * steps - 1)
     const last = model.calls.at(-1)?.prompt ?? []
     expect(last).toHaveLength(2 * steps - 1)
   })

@@ -36,6 +36,8 @@ export interface Continuation {
 export async function runLoop(run: Run, continuation?: Continuation): Promise<RunResult> {
   try {
     let calls = continuation?.calls ?? []
+    const converting = run.history.convertLong()
+    if (converting) await converting
     if (continuation) await resume(run, continuation)
     else await begin(run)
     for (;;) {

@@ -129,6 +129,11 @@ export class RunHistory {
     return [...system, ...this.#prompt.next()] as LanguageModelV4Message[]
   }
 
+  /** Converts what takes long to convert, before the prompt is read. */
+  convertLong(): Promise<void> | undefined {
+    return this.#prompt.convertLong()
+  }
+
   /** Makes the next prompt from other rows. The one after it is made from history again. */
   promptOnce(rows: readonly MessageRow[]): void {
     this.#prompt.once(rows)
@@ -150,7 +155,9 @@ export function isOutput({ role }: MessageRow): boolean {
 /** The messages of a run's prompt. They grow by the rows that are appended; earlier messages never change. */
 class GrowingPrompt {
   readonly #tags: readonly string[]
-  #messages: LanguageModelV4Message[]
+  #messages: LanguageModelV4Message[] = []
+  /** The rows of the prompt until it is first read. */
+  #first: readonly MessageRow[] | undefined
   #once: LanguageModelV4Message[] | undefined
   /** Rows that are converted when the next prompt is read: the last output of a run usually isn't. */
   #pending: MessageRow[] = []
@@ -158,7 +165,20 @@ class GrowingPrompt {
   /** `tags`: see `modelMessagesOf`. */
   constructor(rows: readonly MessageRow[], tags: readonly string[]) {
     this.#tags = tags
-    this.#messages = this.#convert(inPromptOrder(rows), [])
+    this.#first = rows.slice()
+  }
+
+  /** Converts long rows one at a time, so that other work gets its turn between two. */
+  convertLong(): Promise<void> | undefined {
+    const long = this.#first?.filter((row) => textLength(row) >= longRow) ?? []
+    return long.length > 1 ? this.#convertEach(long) : undefined
+  }
+
+  async #convertEach(rows: readonly MessageRow[]): Promise<void> {
+    for (const row of rows) {
+      modelMessagesOf(row, this.#tags)
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
   }
 
   append(rows: readonly MessageRow[]): void {
@@ -169,7 +189,8 @@ class GrowingPrompt {
   rebuild(rows: readonly MessageRow[]): void {
     if (this.#once) this.#convert(this.#pending, this.#once)
     this.#pending = []
-    this.#messages = this.#convert(inPromptOrder(rows), [])
+    this.#messages = []
+    this.#first = rows.slice()
   }
 
   /** The next prompt is made of these rows and of those appended before it is read. It has no effect on the one after it. */
@@ -198,6 +219,8 @@ class GrowingPrompt {
   }
 
   #flush(): void {
+    if (this.#first) this.#convert(inPromptOrder(this.#first), this.#messages)
+    this.#first = undefined
     if (this.#pending.length === 0) return
     this.#convert(this.#pending, this.#messages)
     if (this.#once) this.#convert(this.#pending, this.#once)
@@ -208,6 +231,18 @@ class GrowingPrompt {
     for (const row of rows) for (const message of modelMessagesOf(row, this.#tags)) into.push(message)
     return into
   }
+}
+
+/** Converting a row of this length takes milliseconds. */
+const longRow = 50_000
+
+function textLength({ content: { parts } }: MessageRow): number {
+  let length = 0
+  for (const part of parts) {
+    if (part.type === 'text') length += part.text.length
+    else if (part.type === 'tool-invocation') length += typeof part.toolInvocation.result === 'string' ? part.toolInvocation.result.length : 0
+  }
+  return length
 }
 
 /** The rows in the order that providers require: every call has a result, right after it. */

@@ -210,8 +210,8 @@ const closedTag = new RegExp(`${attributes}\\s*(?:/\\s*)?>`, 'uy')
 const cutTag = new RegExp(`${attributes}(?:${attributeName}(?:\\s*=\\s*(?:"[^"]*|'[^']*|[^\\s"'=<>\`]*))?)?\\s*$`, 'uy')
 
 /**
- * No parser reads `<` and a blank as a tag, and in code it is a comparison: there the whole tag has to match. `isCut`: the text goes on, and
- * what is not read of it may be the rest of a tag.
+ * No parser reads `<` and a blank as a tag, and in code it is a comparison: there the whole tag has to match. `isCut`: the text goes on,
+ * and what is not read of it may be the rest of a tag.
  */
 function continuesAsTag(match: RegExpExecArray, text: string, isCut: boolean): boolean {
   const [tag] = match

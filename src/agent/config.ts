@@ -34,7 +34,7 @@ export type RemoteOption =
 export interface RemoteOptions {
   /**
    * The options of a run that they may set. Defaults to those that change nothing of the agent: `activeTools`, `modelSettings`,
-   * `structuredOutput`, `clientTools`. Ids of runs are global: whoever may choose a `runId` learns whether it is taken.
+   * `structuredOutput`, `clientTools`. Ids of runs are global: a caller that may choose a `runId` learns whether it is taken.
    */
   options?: readonly RemoteOption[]
   /** Who may approve tool calls: principals with the scope `approve` (default), or also those that may send messages. */

@@ -75,7 +75,7 @@ async function ofCaller(
 ): Promise<AgentExecutionOptions> {
   if (options.memory && options.memory.options?.save !== false) return options
   const { runId = newId() } = options
-  // Whoever begins a run may decide about its calls: it must not have the id of a run on a thread.
+  // The caller that begins a run may decide about its calls: the run must not have the id of one on a thread.
   if (options.runId !== undefined) await checkRunId(agent.threads(), runId, '')
   runCallers.add(runId, principal)
   return { ...options, runId, abortSignal: request.signal }

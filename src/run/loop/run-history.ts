@@ -240,7 +240,8 @@ function textLength({ content: { parts } }: MessageRow): number {
   let length = 0
   for (const part of parts) {
     if (part.type === 'text') length += part.text.length
-    else if (part.type === 'tool-invocation') length += typeof part.toolInvocation.result === 'string' ? part.toolInvocation.result.length : 0
+    const result = part.type === 'tool-invocation' ? part.toolInvocation.result : undefined
+    if (typeof result === 'string') length += result.length
   }
   return length
 }

@@ -2,7 +2,7 @@ import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName, isObject } from '../base/json.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
-import { modelSettingNames, type ModelSettings } from '../run/model/model.ts'
+import { invalidSetting, modelSettingNames, type ModelSettings } from '../run/model/model.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
@@ -104,6 +104,11 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
   checkKnown('structuredOutput', structuredOutput, structuredNames, of)
   checkKnown('modelSettings', modelSettings, modelSettingNames, of)
+  const invalid = modelSettings && invalidSetting(modelSettings)
+  if (invalid) {
+    const option = `modelSettings.${invalid.name}`
+    throw new HeedError('invalid_argument', `${option} of ${of} must be ${invalid.wanted}.`, { details: { option } })
+  }
   checkKnown('memory', memory, memoryNames, of)
   if (isObject(memory?.thread)) checkThread(memory.thread, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)

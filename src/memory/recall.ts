@@ -5,6 +5,7 @@ import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import type { MessageStart } from '../store/contract/messages.ts'
 import type { RecallHit } from '../store/contract/recall.ts'
 import { checkOrder, checkPage, decodeCursor, encodeCursor, parseScope, parseTime } from './arguments.ts'
+import { checkMemoryOptions } from './options.ts'
 import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
 
 export interface IncludedMessage {
@@ -97,6 +98,7 @@ function checkArguments(args: RecallArgs, defaultPerPage: number): void {
   if (page !== undefined) checkPage(page, perPage ?? defaultPerPage)
   checkOrder(orderBy, ['createdAt'])
   checkFilter(filter)
+  if (args.threadConfig !== undefined) checkMemoryOptions(args.threadConfig)
   if (include !== undefined && !Array.isArray(include)) throw refused('include', 'a list of { id }')
   for (const item of include ?? []) {
     checkNames('include', item, ['id', 'threadId', 'withPreviousMessages', 'withNextMessages'])

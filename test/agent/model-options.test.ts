@@ -18,6 +18,19 @@ describe('what reaches the model besides the prompt', () => {
     expect(model.calls[0]).not.toHaveProperty('maxRetries')
   })
 
+  it.each<[string, unknown]>([['temperature', 'hot'], ['maxOutputTokens', '5'], ['seed', Number.NaN], ['maxRetries', true], ['stopSequences', 'END']])('[G1.12] a setting of the wrong type is rejected by name: %s', async (name, value) => {
+    const model = scriptedModel(['Hi.'])
+    const wrong = { modelSettings: { [name]: value } } as never
+    const named = { code: 'invalid_argument', details: { option: `modelSettings.${name}` } }
+    await expect(new Agent({ id: 'a', model }).generate('Go.', wrong)).rejects.toMatchObject(named)
+    await expect((async () => new Agent({ id: 'a', model: [Object.assign({ model }, wrong)] }).generate('Go.'))()).rejects.toMatchObject(named)
+    expect(model.calls).toEqual([])
+  })
+
+  it('[G1.12] messages that are passed as an option are rejected with where they belong', async () => {
+    await expect(new Agent({ id: 'a', model: scriptedModel(['Hi.']) }).generate({ messages: 'Go.' } as never)).rejects.toMatchObject({ code: 'invalid_message', message: expect.stringContaining('(messages, options)') as string })
+  })
+
   it('joins the call with the defaults of the agent, setting by setting', async () => {
     const model = scriptedModel(['Hi.'])
     const agent = new Agent({

@@ -88,3 +88,10 @@ it('[M1.19] a message that names its thread is deleted there alone', async () =>
   expect(await memory.deleteMessages([{ id: 'm', threadId: 'other' }])).toBe(1)
   expect(await left()).toEqual([1, 0])
 })
+
+it('[M1.25] an unknown name in threadConfig of a list of messages', async () => {
+  const memory = await open()
+  await expect(memory.recall({ threadId: 't', threadConfig: { lastMessage: 3 } as never })).rejects.toMatchObject({ details: { option: 'lastMessage' } })
+  await memory.saveMessages({ threadId: 't', messages: ['One.', 'Two.', 'Three.'] })
+  expect((await memory.recall({ threadId: 't', threadConfig: { lastMessages: 2 } })).messages).toHaveLength(2)
+})

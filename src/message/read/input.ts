@@ -97,6 +97,9 @@ function readItem(item: unknown, index: number, context: InputContext, open: Ope
     if (!context.lenient) checkStoredNames(item, item.content, index)
     return readStored(item, item.content, index, context.lenient ?? false)
   }
+  if (item.role === undefined && 'messages' in item) {
+    throw invalidMessage(index, 'an object with `messages` is no message. Pass the messages first, then the options: (messages, options)')
+  }
   // Earlier versions of a user interface have the calls beside the content.
   const isOfInterface = Array.isArray(item.parts) || Array.isArray(item.toolInvocations)
   if (!context.lenient) checkFieldNames(item, index, isOfInterface ? uiNames : modelNames)

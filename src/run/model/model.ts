@@ -47,6 +47,20 @@ export const modelSettingNames: Record<keyof ModelSettings, true> = {
   seed: true, headers: true, reasoning: true, maxRetries: true,
 }
 
+const settingsOfText: ReadonlySet<string> = new Set(['stopSequences', 'headers', 'reasoning'])
+
+/** What an invalid model setting must be, by its name; undefined where all are valid. */
+export function invalidSetting(settings: object): { name: string; wanted: string } | undefined {
+  for (const [name, value] of Object.entries(settings) as Array<[string, unknown]>) {
+    if (value === undefined || value === null) continue
+    if (!settingsOfText.has(name) && !Number.isFinite(value)) return { name, wanted: 'a number' }
+    if (name === 'stopSequences' && !(Array.isArray(value) && value.every((one) => typeof one === 'string'))) {
+      return { name, wanted: 'a list of texts' }
+    }
+  }
+  return undefined
+}
+
 export interface ResolvedModel {
   /** A function loads it on first use: a fallback model may be unavailable until it is needed. */
   model: LanguageModel | (() => Promise<LanguageModel>)
@@ -119,6 +133,11 @@ function checkCandidate(entry: object, where: string): void {
   const { modelSettings = {} } = entry as ModelCandidate
   const unknown = Object.keys(modelSettings).find((name) => !Object.hasOwn(modelSettingNames, name))
   if (unknown !== undefined) throw unknownField(`modelSettings of ${where}`, unknown, modelSettingNames)
+  const invalid = invalidSetting(modelSettings)
+  if (invalid) {
+    const option = `modelSettings.${invalid.name}`
+    throw new HeedError('invalid_argument', `${option} of ${where} must be ${invalid.wanted}.`, { details: { option } })
+  }
 }
 
 function unknownField(where: string, name: string, names: object): HeedError {

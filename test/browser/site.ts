@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -25,7 +29,20 @@ export async function site(pages: readonly string[]) {
   }
 }
 
+/** The script of a page. The folder of a run of tests keeps it for the other files of the run. */
 async function bundled(page: string): Promise<string> {
+  const kept = /heed-tests-\d+$/.test(tmpdir()) ? join(tmpdir(), `page-${page}.js`) : undefined
+  if (kept !== undefined && existsSync(kept)) return readFileSync(kept, 'utf8')
+  const script = await bundle(page)
+  if (kept !== undefined) {
+    const written = `${kept}.${randomUUID()}`
+    writeFileSync(written, script)
+    renameSync(written, kept)
+  }
+  return script
+}
+
+async function bundle(page: string): Promise<string> {
   const build = await rolldown({
     input: fileURLToPath(new URL(`pages/${page}.ts`, import.meta.url)),
     platform: 'browser',

@@ -40,23 +40,23 @@ describe('a program that only subscribes', () => {
   })
 })
 
-describe('a vigil', () => {
+describe('a program that is kept alive', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
   it('[W5.1] holds the process while a reader waits', async () => {
     await setImmediate()
     const before = timers()
-    const vigil = new KeepAlive()
-    vigil.begin()
-    vigil.begin()
+    const keepAlive = new KeepAlive()
+    keepAlive.begin()
+    keepAlive.begin()
     expect(timers()).toBe(before + 1)
-    vigil.end()
+    keepAlive.end()
     expect(timers()).toBe(before + 1)
-    vigil.end()
+    keepAlive.end()
     expect(timers()).toBe(before)
-    vigil.begin()
-    vigil.close()
-    vigil.begin()
+    keepAlive.begin()
+    keepAlive.close()
+    keepAlive.begin()
     expect(timers()).toBe(before)
   })
 })

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { basename, dirname, join, relative } from 'node:path'
 import { format, promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { entriesOf } from '../scripts/checks/entries.ts'
 import { providerServer, type ProviderServer, type ScriptedStep } from '../src/testing/index.ts'
 
 /**
@@ -111,6 +112,18 @@ describe('docs', () => {
     const tsc = join(root, 'node_modules', '.bin', 'tsc')
     const checked = await promisify(execFile)(tsc, ['-p', folder, '--pretty', 'false']).then(() => '', ({ stdout, message }: { stdout?: string; message: string }) => stdout || message)
     expect(checked).toBe('')
+  })
+
+  it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names files and folders that exist', (page) => {
+    const prose = readFileSync(join(root, page), 'utf8').replace(/^```.*?^```$/gms, '')
+    const written = ['dist', '.ci', 'node_modules']
+    const folders = ['.', 'src'].flatMap((folder) => readdirSync(join(root, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name))
+    const named = [...prose.matchAll(/`([\w.-]+)(\/[\w.\/-]*)`/g)].filter(([, first = '']) => folders.includes(first) && !written.includes(first)).map(([, first = '', rest = '']) => `${first}${rest}`)
+    // A page may leave out the first folders of a path: `cluster/peers.ts` is in src/thread.
+    const places = ['.', 'src', 'src/thread', 'src/run', 'src/store', 'src/http']
+    expect(named.length).toBeGreaterThan(10)
+    const entries = entriesOf(root).map(({ specifier }) => specifier)
+    expect(named.filter((path) => !entries.includes(path) && !places.some((place) => existsSync(join(root, place, path))))).toEqual([])
   })
 
   it.each(pages)('%s links to what is there', (page) => {

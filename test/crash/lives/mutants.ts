@@ -45,7 +45,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     run: still('replace and close', 'replace and close'),
   },
   'answers an abort before it is stored': {
-    fault: { file: 'thread/control/abort.ts', changes: [['      await within(runtime, host.runEnded)\n      continue\n', '      return { aborted: true, runId }\n']] },
+    fault: { file: 'thread/control/abort.ts', changes: [['      await within(runtime, host.runEnded)\n      return undefined\n', '      return { aborted: true, runId }\n']] },
     finds: ['trueAborts'],
     run: storm,
   },
@@ -55,7 +55,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     run: (plan) => new Still(plan).still(['abort', 'abort', 'abort', 'abort', 'abort', 'abort'], 1),
   },
   'asks for a second abort in a loop': {
-    fault: { file: 'thread/control/abort.ts', changes: [['      await within(runtime, host.runEnded)\n      continue\n', '      continue\n']] },
+    fault: { file: 'thread/control/abort.ts', changes: [['      await within(runtime, host.runEnded)\n      return undefined\n', '      return undefined\n']] },
     finds: ['abortsAnswered'],
     run: storm,
   },

@@ -24,7 +24,7 @@ const core = [
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
   'watch/**', 'channel/**', 'sources/**', 'policy/**', 'heed/**',
 ]
-const drivers = ['store/*/**', 'bus/*/**', 'recall/index/**', 'recall/vectors/**']
+const drivers = ['store/*/**', 'bus/*/**', 'recall/{index,services,stores}/**', 'recall/vectors/**']
 
 export const arrows: ArrowTable = {
   'base/**': [],
@@ -118,9 +118,11 @@ export const arrows: ArrowTable = {
   'recall/rank/**': [...pureBase, 'recall/*.ts', 'recall/text/**', 'type message/**'],
   'recall/text/**': [...pureBase, 'recall/*.ts', 'type message/**'],
   'recall/filter/**': [...pureBase, 'recall/*.ts', 'type message/**'],
-  // The index of recall in a SQLite file, and its worker.
-  'recall/index/**': [...base, ...contracts, 'recall/**', 'message/**', 'signals/**', 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/**'],
+  // The index of recall in a SQLite file with its worker, and the embedders and vector stores that it calls.
+  'recall/{index,services}/**': [...base, ...contracts, 'recall/**', 'message/**', 'signals/**', 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/**'],
   'recall/vectors/**': [...base, ...contracts, 'signals/**', 'recall/**', 'store/*.ts', 'store/sql/**', 'store/sqlite/**'],
+  // Adapters of vector databases, whose drivers are loaded when they are used.
+  'recall/stores/**': [...base, ...contracts, 'recall/*.ts', 'recall/filter/**', 'recall/vectors/**'],
   'recall/*.ts': [...pureBase, 'type message/**'],
   // Vectors without a network, in a thread of its own.
   'embed/**': base,
@@ -152,7 +154,7 @@ export const mutual: Readonly<Record<string, string>> = {
   'tracing/** -> store/contract/**': 'spans name stored rows',
   'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',
   'processors/builtin/** -> run/**': 'hooks receive types of the run',
-  'recall/index/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
+  'recall/{index,services}/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
   'recall/vectors/** -> store/sqlite/**': 'vectors are in a SQLite file that the store opens',
   'store/*.ts -> store/sqlite/**': 'the default storage is a file; its driver is loaded at first use',
 }

@@ -116,7 +116,7 @@ export class MemoryClient {
   /** The messages that match best, of all threads of the resource, or of the given thread. */
   async search(
     query: { searchQuery: string; threadId?: string; limit?: number },
-  ): Promise<{ results: FoundMessage[]; count: number; incomplete?: true }> {
+  ): Promise<{ results: FoundMessage[]; count: number; incomplete?: true; incompleteReason?: RecalledMessages['incompleteReason'] }> {
     checkNames('search()', query, ['searchQuery', 'threadId', 'limit'])
     return this.#get('/search', query)
   }

@@ -21,8 +21,9 @@ import {
 import { checkMemoryOptions, checkOptionNames, defaultLastMessages } from './options.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './resource-memory.ts'
-import { checkVectorOption, checkVectorPlace, isSearch, openIndex, searchMessages, type BuiltInVectors } from './semantic/search.ts'
-import { textEmbedderWithFormer } from './semantic/setting.ts'
+import {
+  checkVectorOption, checkVectorPlace, embedderWith, isPlaced, isSearch, openIndex, searchMessages, type VectorOption,
+} from './semantic/search.ts'
 import {
   childThreadIds, createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList,
   type ThreadUpdate,
@@ -45,8 +46,11 @@ export interface MemoryConfig extends MemoryOptions {
   embedder?: EmbedderInput
   /** The previous embedder. Its vectors serve until `embedder` has made all of its own: set it when you change the embedder. */
   formerEmbedder?: EmbedderInput
-  /** The store of the vectors: beside the messages, which a `LibSQLVector` stands for. `false`: no vectors. */
-  vector?: BuiltInVectors | false
+  /**
+   * The store of the vectors: any object with the methods of a `VectorStore`. Defaults to the index beside the messages, which a
+   * `LibSQLVector` stands for. `false`: no vectors.
+   */
+  vector?: VectorOption
   /** The same options, nested. */
   options?: MemoryOptions
 }
@@ -55,8 +59,9 @@ export interface MemoryConfig extends MemoryOptions {
 export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
-  #embedder: TextEmbedder | undefined
-  readonly #vector: BuiltInVectors | undefined
+  readonly #models: Pick<MemoryConfig, 'embedder' | 'formerEmbedder'>
+  readonly #embedder: TextEmbedder | undefined
+  readonly #vector: VectorOption | undefined
   readonly #bindings = new MemoryBindings()
   #default: Promise<Storage> | undefined
 
@@ -75,16 +80,17 @@ export class Memory {
     if (storage !== undefined) checkStorage(storage)
     checkVectorOption(vector)
     if (vector && storage) checkVectorPlace(vector, storage)
-    this.#vector = vector || undefined
+    this.#vector = vector
     this.storage = storage
     if (formerEmbedder !== undefined && embedder === undefined) {
       throw new HeedError('invalid_argument', 'formerEmbedder serves until embedder has made its vectors. Set embedder too.', {
         details: { option: 'formerEmbedder' },
       })
     }
-    this.#embedder = embedder === undefined || vector === false ? undefined : textEmbedderWithFormer(embedder, formerEmbedder)
     this.options = { ...own, ...options }
-    checkMemoryOptions(this.options)
+    checkMemoryOptions(this.options, { placed: this.placed })
+    this.#models = { ...(embedder !== undefined && { embedder }), ...(formerEmbedder !== undefined && { formerEmbedder }) }
+    this.#embedder = embedderWith(vector, this.#models, this.options.semanticRecall)
     if (this.options.save === false) {
       const why = 'save: false is an option of a call: agent.generate(…, { memory: { thread, resource, options: { save: false } } }).'
       throw new HeedError('unsupported_option', why, { details: { option: 'save' } })
@@ -94,6 +100,11 @@ export class Memory {
   /** @internal */
   get embedder(): TextEmbedder | undefined {
     return this.#embedder
+  }
+
+  /** @internal Whether its vectors are in a vector store. */
+  get placed(): boolean {
+    return isPlaced(this.#vector)
   }
 
   /** @internal Rejects what the store of its threads cannot honor. */
@@ -110,8 +121,7 @@ export class Memory {
   at(binding: MemoryBinding, owner: object | undefined): Memory {
     this.bind(binding, owner)
     if (this.#bindings.isOnlyStorage(binding)) return this
-    const handle = new Memory({ ...this.options, ...(this.storage && { storage: this.storage }), vector: this.#vector })
-    handle.#embedder = this.#embedder
+    const handle = new Memory({ ...this.options, ...this.#models, ...(this.storage && { storage: this.storage }), vector: this.#vector })
     handle.bind(binding, handle)
     return handle
   }

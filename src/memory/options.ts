@@ -10,8 +10,8 @@ const known: Record<keyof MemoryOptions, true> = {
   lastMessages: true, window: true, workingMemory: true, semanticRecall: true, readOnly: true, generateTitle: true, save: true,
 }
 
-/** Validates the options of a memory: their names and their values. */
-export function checkMemoryOptions(options: unknown): void {
+/** Validates the options of a memory: their names and their values. `placed`: its vectors are in a vector store. */
+export function checkMemoryOptions(options: unknown, recall: { placed?: boolean } = {}): void {
   if (typeof options !== 'object' || options === null) throw invalidOption('memory.options', 'The options of a memory must be an object.')
   checkOptionNames(options)
   const { readOnly, save } = options as MemoryOptions
@@ -19,7 +19,7 @@ export function checkMemoryOptions(options: unknown): void {
   if (readOnly !== undefined && typeof readOnly !== 'boolean') throw invalidOption('readOnly', 'readOnly must be true or false.')
   windowOf(options)
   parseWorkingMemory(options)
-  parseRecallOptions(options)
+  parseRecallOptions(options, recall)
   parseTitleOptions(options)
 }
 

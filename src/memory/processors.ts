@@ -5,8 +5,8 @@ import type { EmbedderInput } from '../run/model/model-router.ts'
 import type { MemoryOptions, SemanticRecallOptions, WorkingMemoryOptions } from '../run/options.ts'
 import { storageKey, type Storage } from '../store/contract/storage.ts'
 import { defaultLastMessages, windowOf } from './options.ts'
-import { checkVectorOption, type BuiltInVectors } from './semantic/search.ts'
-import { parseRecallOptions, textEmbedder } from './semantic/setting.ts'
+import { checkVectorOption, embedderWith, isPlaced, type VectorOption } from './semantic/search.ts'
+import { parseRecallOptions } from './semantic/setting.ts'
 import { parseWorkingMemory } from './working-memory/setting.ts'
 
 export interface MessageHistoryOptions extends Pick<MemoryOptions, 'lastMessages' | 'window'> {
@@ -48,7 +48,8 @@ export class MessageHistory implements Processor<'message-history'> {
 
 export interface SemanticRecallProcessorOptions extends SemanticRecallOptions {
   embedder?: EmbedderInput
-  vector?: BuiltInVectors | false
+  /** As that of a memory. */
+  vector?: VectorOption
 }
 
 /**
@@ -61,7 +62,7 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
   readonly id = 'semantic-recall'
   readonly options: SemanticRecallOptions
   readonly embedder: TextEmbedder | undefined
-  readonly vector: BuiltInVectors | undefined
+  readonly vector: VectorOption | undefined
 
   constructor({ embedder, vector, ...options }: SemanticRecallProcessorOptions = {}) {
     if ('storage' in options) {
@@ -71,11 +72,11 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
         { details: { option: 'storage' } },
       )
     }
-    parseRecallOptions({ semanticRecall: options })
     checkVectorOption(vector)
-    this.vector = vector || undefined
+    parseRecallOptions({ semanticRecall: options }, { placed: isPlaced(vector) })
+    this.vector = vector
     this.options = options
-    this.embedder = embedder === undefined || vector === false ? undefined : textEmbedder(embedder)
+    this.embedder = embedderWith(vector, { ...(embedder !== undefined && { embedder }) }, options)
   }
 }
 

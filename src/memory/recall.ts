@@ -3,7 +3,7 @@ import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import type { MessageStart } from '../store/contract/messages.ts'
-import type { RecallHit } from '../store/contract/recall.ts'
+import type { IncompleteReason, RecallHit } from '../store/contract/recall.ts'
 import { checkOrder, checkPage, decodeCursor, encodeCursor, parseScope, parseTime } from './arguments.ts'
 import { checkMemoryOptions } from './options.ts'
 import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
@@ -53,8 +53,10 @@ export interface RecalledMessages {
   hits?: RecallHit[]
   /** With `vectorSearchString`: the searched scope. */
   scope?: 'resource' | 'thread'
-  /** With `vectorSearchString`: the index does not have all messages yet, so that the search could not find them. Search again later. */
+  /** With `vectorSearchString`: the search could not find every message that it should. Search again later. */
   incomplete?: true
+  /** Why: `indexing`: the index does not have all messages yet; `vectors`: the vector store did not answer, so that words alone counted. */
+  incompleteReason?: IncompleteReason
 }
 
 const names = ['threadId', 'resourceId', 'page', 'perPage', 'cursor', 'orderBy', 'filter', 'include', 'total', 'threadConfig']

@@ -28,4 +28,5 @@ export { watchWriterConformance, type WatchWriterCase } from '../store/conforman
 export { notificationWriterConformance, type NotificationWriterCase } from '../store/conformance/writers/notifications.ts'
 export type { StoreWriterCase, TwoWriters } from '../store/conformance/fixture.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'
+export { vectorConformance, type VectorCase, type VectorHarness } from './vector-conformance.ts'
 export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

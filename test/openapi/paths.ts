@@ -4638,6 +4638,8 @@ export interface operations {
             searchType: string;
             /** @constant */
             incomplete?: true;
+            /** @enum {unknown} */
+            incompleteReason?: "indexing" | "vectors";
           };
         };
       };

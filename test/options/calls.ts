@@ -10,6 +10,8 @@ export const calls: Calls = {
     'new LibSQLStore', 'LibSQLVector', 'new MemoryLibSQL', 'new NotificationsLibSQL', 'new SchedulesLibSQL', 'new SubscriptionsLibSQL', 'new WatchesLibSQL',
   ],
   redis: ['new RedisBus'],
+  duckdb: ['new DuckDBVector'],
+  lancedb: ['new LanceDBVector'],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription'],

@@ -8,6 +8,10 @@ export const cited: Cited[] = [
   { file: recall, title: 'topK, messageRange and scope', covers: { SemanticRecallOptions: 'topK messageRange scope' } },
   { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },
   { file: recall, title: 'an embedder and the one before it; not the one before it alone', covers: { MemoryConfig: 'formerEmbedder' } },
+  {
+    file: 'test/memory/vector-stores.test.ts',
+    covers: { VectorOption: 'id indexSeparator createIndex listIndexes describeIndex deleteIndex upsert query deleteVector deleteVectors' },
+  },
   { file: 'test/memory/recall-window.test.ts', title: '[K2.14] a limit of the window, or of a block, that the program sets holds', covers: { SemanticRecallOptions: 'maxTokens maxWindowTokens' } },
   { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is recorded by its type and code alone unless contents are recorded: its message may quote them', covers: { TracingOptions: 'recordInputs recordOutputs' } },
   { file: 'src/recall/index/index.test.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },

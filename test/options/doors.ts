@@ -11,6 +11,8 @@ import {
 } from '../../src/index.ts'
 import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
+import { DuckDBVector } from '../../src/recall/stores/duckdb.ts'
+import { LanceDBVector } from '../../src/recall/stores/lancedb.ts'
 import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
@@ -54,6 +56,8 @@ const stores: Doors = {
   CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
   Retention: (more) => new InMemoryStore({ retention: more }),
   PruneOptions: (more) => new InMemoryStore({ retention: { messages: '1d' } }).prune(more),
+  DuckDBVectorOptions: (more) => new DuckDBVector(more),
+  LanceDBVectorOptions: (more) => new LanceDBVector({ uri: './x', ...more }),
   LibSQLVectorOptions: (more) => new LibSQLVector({ url, ...more }),
   'LibSQLVector.createIndex': (more) => vectors().createIndex({ indexName: 'i', dimension: 2, ...more }),
   'LibSQLVector.describeIndex': (more) => vectors().describeIndex({ indexName: 'i', ...more }),

@@ -33,8 +33,10 @@ async function resolveRecall(
   if (!memory && !named && own === undefined) return undefined
   if (named) checkVectorPlace(named.vector, store)
   else memory?.checkStore(store)
-  const setting = parseRecallOptions({ semanticRecall: mergeRecallOptions(named ? named.options : memory?.options.semanticRecall, own) })
   const embedder = named?.embedder ?? memory?.embedder
+  const placed = (named ? named.embedder : memory?.embedder)?.place !== undefined
+  const merged = mergeRecallOptions(named ? named.options : memory?.options.semanticRecall, own)
+  const setting = parseRecallOptions({ semanticRecall: merged }, { placed })
   const isRequested = named !== undefined || embedder !== undefined || (own ?? memory?.options.semanticRecall) !== undefined
   return setting && { setting, embedder, isRequested }
 }

@@ -151,7 +151,7 @@ async function workingMemoryTarget(
 
 function describeOptions(options: MemoryOptions): object {
   const window = windowOf(options)
-  const { topK, before, after, scope } = parseRecallOptions(options) ?? {}
+  const { topK, before, after, scope } = parseRecallOptions(options, { placed: true }) ?? {}
   const working = parseWorkingMemory(options)
   const template = working && 'template' in working.form ? { template: working.form.template } : {}
   return {

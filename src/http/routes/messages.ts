@@ -153,7 +153,7 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
   const memory = await callerMemory(call, resourceId)
   if (threadId !== undefined) await requireThread(memory, { threadId })
   // Recall starts from a thread; without one, a new id stands for all threads of the resource.
-  const { messages, hits = [], scope, incomplete } = await memory.recall({
+  const { messages, hits = [], scope, incomplete, incompleteReason } = await memory.recall({
     threadId: threadId ?? newId(), vectorSearchString: searchQuery, threadConfig: config, ...omitUndefined({ perPage }),
   })
   const byRef = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
@@ -167,7 +167,7 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
     results.push({ ...excerpt(message), threadId, threadTitle: titles.get(threadId) || threadId, context, score })
   }
   const found = { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
-  return { ...found, ...(incomplete && { incomplete }) }
+  return { ...found, ...omitUndefined({ incomplete, incompleteReason }) }
 }
 
 /** The options of this search, which override those of the memory. */

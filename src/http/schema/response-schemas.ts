@@ -111,7 +111,7 @@ const hit = { ...excerpt, properties: { ...excerpt.properties, threadId: text, t
 export const searchResults = object(
   {
     results: listOf(hit), count, query: text, searchScope: { enum: ['thread', 'resource'] }, searchType: text,
-    incomplete: { const: true },
+    incomplete: { const: true }, incompleteReason: { enum: ['indexing', 'vectors'] },
   },
   ['results', 'count', 'query', 'searchScope', 'searchType'],
 )

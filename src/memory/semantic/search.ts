@@ -2,8 +2,10 @@ import { checkName, checkNames, checkText, refused } from '../../base/arguments.
 import { HeedError } from '../../base/errors.ts'
 import type { Message } from '../../message/message.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
+import { isVectorStore, missingMethods, nameOfStore, type VectorStore } from '../../recall/vector-store.ts'
 import type { MetadataFilter } from '../../recall/filter/filter.ts'
-import type { MemoryOptions, SemanticRecallOptions } from '../../run/options.ts'
+import type { EmbedderInput } from '../../run/model/model-router.ts'
+import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'
 import type { RecallIndex } from '../../store/contract/recall.ts'
 import { recallIndexOf } from '../../store/contract/storage.ts'
@@ -11,7 +13,7 @@ import { checkOrder } from '../arguments.ts'
 import { checkMemoryOptions } from '../options.ts'
 import { checkFilter, timesOf, type RecallArgs, type RecalledMessages } from '../recall.ts'
 import { passagesAround } from './passages.ts'
-import { maxHits, parseRecallOptions, type RecallSetting } from './setting.ts'
+import { indexSettings, maxHits, parseRecallOptions, textEmbedderWithFormer, type RecallSetting } from './setting.ts'
 
 /** A vector store that stands for the built-in one beside the messages. */
 export interface BuiltInVectors {
@@ -37,17 +39,58 @@ const names = [
 /** Arguments that only apply to pages. */
 const pageArguments = ['page', 'cursor', 'include', 'total'] as const
 
-export function checkVectorOption(vector: unknown): asserts vector is BuiltInVectors | false | undefined {
-  if (vector === undefined || vector === false) return
-  if (typeof vector === 'object' && vector !== null && 'builtIn' in vector && vector.builtIn === true) return
-  const why =
-    'Recall stores its vectors beside the messages and supports no other vector store yet. Leave vector out, or pass a LibSQLVector.'
-  throw new HeedError('unsupported_option', why, { details: { option: 'vector' } })
+/** Where recall has its vectors: `false`: nowhere. */
+export type VectorOption = BuiltInVectors | VectorStore | false
+
+export function isBuiltIn(vector: unknown): vector is BuiltInVectors {
+  return typeof vector === 'object' && vector !== null && 'builtIn' in vector && vector.builtIn === true
+}
+
+/** Whether vectors are in a vector store, and not beside the messages. */
+export function isPlaced(vector: VectorOption | undefined): vector is VectorStore {
+  return vector !== undefined && vector !== false && !isBuiltIn(vector)
+}
+
+export function checkVectorOption(vector: unknown): asserts vector is VectorOption | undefined {
+  if (vector === undefined || vector === false || isVectorStore(vector) || isBuiltIn(vector)) return
+  const isObject = typeof vector === 'object' && vector !== null
+  const lacks = isObject ? ` It has no ${missingMethods(vector).join('(), no ')}().` : ''
+  throw new HeedError('unsupported_option', `vector must be a vector store, or false.${lacks} docs/vectors.md has what recall calls.`, {
+    details: { option: 'vector' },
+  })
+}
+
+/** The embedder, with its vectors in the store that `vector` names; undefined where nothing makes vectors. */
+export function embedderWith(
+  vector: VectorOption | undefined,
+  { embedder, formerEmbedder }: { embedder?: EmbedderInput; formerEmbedder?: EmbedderInput },
+  recall?: MemoryOptions['semanticRecall'],
+): TextEmbedder | undefined {
+  if (vector === false) return undefined
+  if (embedder === undefined) {
+    if (!isPlaced(vector)) return undefined
+    throw new HeedError('invalid_argument', 'A vector store needs an embedder, which makes the vectors. Set embedder too.', {
+      details: { option: 'vector' },
+    })
+  }
+  const made = textEmbedderWithFormer(embedder, formerEmbedder)
+  return isPlaced(vector) ? placedEmbedder(made, vector, typeof recall === 'object' ? recall.indexConfig : undefined) : made
+}
+
+/** The embedder with its vectors in a vector store. Until they are complete, those of its former one or those beside the messages serve. */
+function placedEmbedder({ former, ...embedder }: TextEmbedder, store: VectorStore, config: VectorIndexConfig | undefined): TextEmbedder {
+  const { metric = 'cosine' } = config ?? {}
+  const name = nameOfStore(store)
+  const indexConfig = indexSettings(config)
+  const placed = (one: TextEmbedder): TextEmbedder => ({
+    ...one, id: `${one.id}@${name}`, place: { store, name, model: one.id, metric, ...(indexConfig && { indexConfig }) },
+  })
+  return { ...placed(embedder), former: former ? placed(former) : embedder }
 }
 
 /** Rejects a vector store of another database than the storage: recall keeps its vectors beside the messages. */
-export function checkVectorPlace(vector: BuiltInVectors | undefined, storage: object): void {
-  if (!vector?.isAt || !('url' in storage) || typeof storage.url !== 'string' || vector.isAt(storage.url)) return
+export function checkVectorPlace(vector: VectorOption | undefined, storage: object): void {
+  if (!isBuiltIn(vector) || !vector.isAt || !('url' in storage) || typeof storage.url !== 'string' || vector.isAt(storage.url)) return
   const why = `vector has the url '${String(vector.url)}', but recall keeps its vectors beside the messages, in '${storage.url}'.`
     + ' Leave vector out, or pass it the url of the storage.'
   throw new HeedError('unsupported_option', why, { details: { option: 'vector' } })
@@ -87,7 +130,7 @@ export async function searchMessages(
   }
   checkOrder(orderBy, ['createdAt'])
   checkFilter(args.filter)
-  const { setting, threshold } = searchSetting(options, threadConfig)
+  const { setting, threshold } = searchSetting(options, threadConfig, embedder?.place !== undefined)
   const [threadId, ...more] = [args.threadId].flat()
   checkName('threadId', threadId)
   if (more.length > 0) throw refused('threadId', 'one thread: a search covers all threads of its resource, unless scope is thread')
@@ -118,7 +161,8 @@ export async function searchMessages(
   )
   const inOrder = orderBy?.direction === 'DESC' ? ordered.toReversed() : ordered
   const result: RecalledMessages = { messages: inOrder.map(({ message }) => message), page: 0, perPage: limit, hasMore: false, hits, scope }
-  return found.incomplete ? { ...result, incomplete: true } : result
+  const { incomplete, incompleteReason } = found
+  return { ...result, ...(incomplete && { incomplete }), ...(incompleteReason && { incompleteReason }) }
 }
 
 /** The filter, and the date range as a part of it. */
@@ -129,7 +173,9 @@ function filterWithin(filter: MetadataFilter | undefined, { start, end }: Return
 }
 
 /** The setting of a search: that of recall, also when recall is off for agents. Only an explicit threshold leaves hits out. */
-function searchSetting(options: MemoryOptions, config: MemoryOptions | undefined): { setting: RecallSetting; threshold?: number } {
+function searchSetting(
+  options: MemoryOptions, config: MemoryOptions | undefined, placed: boolean,
+): { setting: RecallSetting; threshold?: number } {
   if (config !== undefined) checkMemoryOptions(config)
   const own = config?.semanticRecall
   if (own === false || (typeof own === 'object' && own.enabled === false)) {
@@ -137,7 +183,7 @@ function searchSetting(options: MemoryOptions, config: MemoryOptions | undefined
   }
   const merged = mergeRecallOptions(options.semanticRecall === false ? true : options.semanticRecall, own)
   const enabled: SemanticRecallOptions = typeof merged === 'object' ? { ...merged, enabled: true } : {}
-  const setting = parseRecallOptions({ semanticRecall: enabled })
+  const setting = parseRecallOptions({ semanticRecall: enabled }, { placed })
   if (!setting) throw refused('threadConfig.semanticRecall', 'on with vectorSearchString')
   return { setting, ...(enabled.threshold !== undefined && { threshold: enabled.threshold }) }
 }

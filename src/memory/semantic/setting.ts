@@ -2,6 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import { isPlainObject } from '../../base/json.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter, type MetadataFilter } from '../../recall/filter/filter.ts'
+import type { VectorIndexSettings } from '../../recall/vector-store.ts'
 import { resolveEmbedder, type EmbedderInput } from '../../run/model/model-router.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 
@@ -35,8 +36,13 @@ export const maxHits = 100
 /** The default of `maxWindowTokens`. A larger `maxTokens` raises it: a block of the size that was asked for must fit. */
 const defaultWindowTokens = 1_500
 
-/** Validates the options of recall; undefined when it is off. Rejects what the index does not support. */
-export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {
+/**
+ * Validates the options of recall; undefined when it is off. Rejects what the index does not support; `placed`: the vectors are in a vector
+ * store, which gets the settings of its index and rejects what it does not support.
+ */
+export function parseRecallOptions(
+  { semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>, { placed = false }: { placed?: boolean } = {},
+): RecallSetting | undefined {
   if (semanticRecall === false) return undefined
   const options: SemanticRecallOptions = semanticRecall === true ? {} : semanticRecall
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -71,7 +77,7 @@ export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions
   if (maxTokens !== undefined) checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
   checkCount('maxWindowTokens', maxWindowTokens, 1, Number.MAX_SAFE_INTEGER)
   if (filter !== undefined) compileFilter(filter, 'semanticRecall.filter')
-  if (indexConfig !== undefined) checkIndexConfig(indexConfig)
+  if (indexConfig !== undefined) checkIndexConfig(indexConfig, placed)
   if (!enabled) return undefined
   return {
     topK, before, after, scope, threshold, maxWindowTokens,
@@ -89,8 +95,8 @@ function parseRange(range: NonNullable<SemanticRecallOptions['messageRange']>): 
   })
 }
 
-/** The built-in index is flat and compares by cosine: graphs and lists (HNSW, IVF) are options of other stores. */
-function checkIndexConfig(config: unknown): void {
+/** The built-in index is flat and compares by cosine: graphs and lists (HNSW, IVF) are options of vector stores. */
+function checkIndexConfig(config: unknown, placed: boolean): void {
   if (!isPlainObject(config)) throw invalidOption('indexConfig', 'must be an object')
   for (const name of Object.keys(config)) {
     if (knownOfIndex.some((one) => one === name)) continue
@@ -99,11 +105,40 @@ function checkIndexConfig(config: unknown): void {
     })
   }
   const { type = 'flat', metric = 'cosine', ...rest } = config as VectorIndexConfig
+  if (!metrics.includes(metric)) throw invalidOption('indexConfig.metric', `must be one of ${metrics.join(', ')}`)
+  if (placed) {
+    indexSettings(config)
+    return
+  }
   if (type !== 'flat' || Object.values(rest).some((value) => value !== undefined)) {
     throw unsupportedIndex(`an index of type '${type}' with ${Object.keys(rest).join(', ') || 'its defaults'}`, 'type')
   }
-  if (metric !== 'cosine' && metric !== 'dotproduct') throw unsupportedIndex(`the metric '${String(metric)}'`, 'metric')
+  if (metric === 'euclidean') throw unsupportedIndex(`the metric '${metric}'`, 'metric')
 }
+
+/** The settings for the index of a vector store, nested by type: `m` and `efConstruction` may also be written beside it. */
+export function indexSettings(config: VectorIndexConfig = {}): VectorIndexSettings | undefined {
+  const { type, m, efConstruction, lists, hnsw, ivf } = config
+  if (type !== undefined && !types.includes(type)) throw invalidOption('indexConfig.type', `must be one of ${types.join(', ')}`)
+  const graph = { ...(m !== undefined && { m }), ...(efConstruction !== undefined && { efConstruction }), ...hnsw }
+  const inverted = { ...(lists !== undefined && { lists }), ...ivf }
+  for (const [name, value] of Object.entries({ ...graph, ...inverted })) {
+    checkCount(`indexConfig.${name}`, value, 1, Number.MAX_SAFE_INTEGER)
+  }
+  for (const [name, given, of] of [['m', graph, 'hnsw'], ['lists', inverted, 'ivfflat']] as const) {
+    if (Object.keys(given).length > 0 && type !== undefined && type !== of) {
+      throw invalidOption(`indexConfig.${name}`, `is a setting of type '${of}', not of '${type}'`)
+    }
+  }
+  if (type === undefined && Object.keys(graph).length === 0 && Object.keys(inverted).length === 0) return undefined
+  return {
+    type: type ?? (Object.keys(graph).length > 0 ? 'hnsw' : 'ivfflat'),
+    ...(Object.keys(graph).length > 0 && { hnsw: graph }), ...(Object.keys(inverted).length > 0 && { ivf: inverted }),
+  }
+}
+
+const metrics = ['cosine', 'euclidean', 'dotproduct']
+const types: ReadonlyArray<NonNullable<VectorIndexConfig['type']>> = ['flat', 'hnsw', 'ivfflat']
 
 function unsupportedIndex(what: string, name: string): HeedError {
   const why =

@@ -96,7 +96,12 @@ async function search(setting: RecallSetting, context: RecallContext, rows: read
     embedder: embedder ?? false,
     ...(filter && { filter }),
   })
-  const incomplete = hits.incomplete ?? false
+  // What is not indexed yet may be asked for again; a vector store that is away leaves the words.
+  const incomplete = hits.incompleteReason === 'indexing'
+  if (hits.incompleteReason === 'vectors') {
+    const why = 'the vector store did not answer. recallStatus() has the error'
+    logger.warn(`Recall on thread '${threadId}' compared words only: ${why}`, { threadId })
+  }
   if (incomplete) logger.warn(`Recall on thread '${threadId}' could not find every message: the index is still being made`, { threadId })
   const partlyShown = new Set(recalled.all.map(refKey))
   const good = hits.filter((hit) => hit.score >= threshold && !(partlyShown.has(refKey(hit)) && recalled.has(hit.text)))

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
 import { useWriteAheadLog } from '../../store/sqlite/write-ahead.ts'
-import { indexSchema, indexVersion } from './schema.ts'
+import { indexSchema, indexVersion, placesSchema } from './schema.ts'
 
 /** The database of messages, which is only read here, and the index. */
 export interface Databases {
@@ -53,17 +53,22 @@ function openIndex(path: string): DatabaseSync {
   useWriteAheadLog(index, busyTimeoutMs)
   index.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY')
   index.exec('BEGIN IMMEDIATE')
-  if (Number(index.prepare('PRAGMA user_version').get()?.user_version) !== indexVersion) {
-    const tables = index
-      .prepare(
-        `SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('counts', 'words') OR type = 'table' AND sql LIKE '%STRICT%'`,
-      )
-      .all()
-    for (const { name } of tables.toSorted((a, b) => Number(b.name === 'counts') - Number(a.name === 'counts')))
-      index.exec(`DROP TABLE IF EXISTS ${String(name)}`)
-    index.exec(indexSchema)
+  const version = Number(index.prepare('PRAGMA user_version').get()?.user_version)
+  if (version !== indexVersion) {
+    if (version !== 7) createTables(index)
+    index.exec(placesSchema)
     index.exec(`PRAGMA user_version = ${indexVersion}`)
   }
   index.exec('COMMIT')
   return index
+}
+
+/** Creates the tables, in place of those of another version. */
+function createTables(index: DatabaseSync): void {
+  const tables = index
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND (name IN ('counts', 'words') OR sql LIKE '%STRICT%')`)
+    .all()
+  for (const { name } of tables.toSorted((a, b) => Number(b.name === 'counts') - Number(a.name === 'counts')))
+    index.exec(`DROP TABLE IF EXISTS ${String(name)}`)
+  index.exec(indexSchema)
 }

@@ -1,10 +1,12 @@
 import type { MessageContent } from '../../message/message.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { quantize, quantizedNumbers } from '../rank/quantized-vectors.ts'
+import { isoTime } from '../../signals/conversions.ts'
 import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import { passageHash, touch } from './indexer.ts'
+import type { PlacedVectors } from './placed-vectors.ts'
 import { messageKey } from './schema.ts'
 
 /** A passage without a vector. `known`: its quantized vector, where another passage has one of the same text. */
@@ -14,6 +16,19 @@ export interface Unembedded {
   text: string
   hash: string
   known?: Uint8Array
+  /** What a vector store gets with the vector. */
+  metadata?: PassageMetadata
+}
+
+/** A type, not an interface: vector stores take any record. */
+export type PassageMetadata = {
+  /** The scope of its embedder. */
+  heed_index: string
+  resource_id: string
+  thread_id: string
+  message_id: string
+  role: string
+  created_at: string
 }
 
 /** The vector of a passage, quantized where it was known before. */
@@ -32,6 +47,8 @@ export interface DuePassages {
   unknown?: true
   nextAt?: number
   dimension?: number
+  /** Where the vectors are in a vector store. `cleared`: what a lost index left there is deleted. */
+  placed?: { scope: string; cleared: boolean }
 }
 
 interface EmbedderRow {
@@ -39,29 +56,43 @@ interface EmbedderRow {
   dimension: number | null
   complete: number
   anew: number
+  /** The embedder of the same vectors that are not in a vector store. */
+  model: string | null
+  place: string | null
+  scope: string | null
+  cleared: number
 }
 
 /** An embedder that was not used for so long is removed, with its vectors, once another one is complete. */
 const expiryMs = 7 * 86_400_000
 const maxDelayMs = 60_000
 
+const metadataSql = `
+  SELECT m.message_id AS messageId, m.role, m.created_at AS createdAt, t.id AS threadId, t.resource_id AS resourceId
+  FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
+
 /** Which passages have vectors of which embedder, and the queue of those that lack them. */
 export class Embeddings {
   readonly #databases: Databases
   readonly #collections: CollectionCache
+  readonly #placed: PlacedVectors
 
-  constructor(databases: Databases, collections: CollectionCache) {
+  constructor(databases: Databases, collections: CollectionCache, placed: PlacedVectors) {
     this.#databases = databases
     this.#collections = collections
+    this.#placed = placed
   }
 
   /** Registers an embedder, with all passages in its queue, and removes expired ones. */
-  register(id: string, now: number): void {
+  register(id: string, now: number, placed?: { place: string; model: string }): void {
     const { index, write } = this.#databases
     write(() => {
       if (this.find(id)) index.run('UPDATE embedders SET used_at = ? WHERE id = ?', now, id)
       else {
-        const key = index.insert('INSERT INTO embedders (id, used_at) VALUES (?, ?)', id, now)
+        const key = index.insert(
+          'INSERT INTO embedders (id, used_at, model, place, scope) VALUES (?, ?, ?, ?, ?)',
+          id, now, placed?.model ?? null, placed?.place ?? null, placed ? this.#placed.scopeOf(id) : null,
+        )
         index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages', key)
       }
       const expired = index.all<{ key: number }>(
@@ -79,10 +110,16 @@ export class Embeddings {
   find(id: string): EmbedderRow | undefined {
     // `complete` may be outdated: the last passages of the queue may have been deleted.
     return this.#databases.index.one<EmbedderRow>(
-      `SELECT key, dimension, max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = e.key)) AS complete, anew
-       FROM embedders e WHERE id = ?`,
+      `SELECT key, dimension, max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = e.key)) AS complete, anew, model, place,
+         scope, cleared FROM embedders e WHERE id = ?`,
       id,
     )
+  }
+
+  /** What a lost index left in the vector store of an embedder is deleted. */
+  cleared(id: string): void {
+    const { index, write } = this.#databases
+    write(() => index.run('UPDATE embedders SET cleared = 1 WHERE id = ?', id))
   }
 
   /** Passages that are due, with the dimension that their vectors must have; without any, the time when the next one is due. */
@@ -98,15 +135,19 @@ export class Embeddings {
     )
     const texts = new Map<number, string[]>()
     const outdated = new Set<number>()
+    const { scope } = embedder
+    const placed = scope === null ? undefined : { scope, cleared: embedder.cleared === 1 }
     const passages = due.flatMap(({ passage, revision }): Unembedded[] => {
       const text = this.#text(passage, texts)
-      if (text !== undefined) return [{ passage, revision, text, ...this.#known(embedder.key, text) }]
+      const metadata = scope === null ? undefined : this.#metadata(passage, scope)
+      const known = text === undefined ? undefined : this.#known(embedder.model ?? id, text)
+      if (text !== undefined && known) return [{ passage, revision, text, ...known, ...(metadata && { metadata }) }]
       outdated.add(messageKey(passage))
       return []
     })
     if (passages.length > 0) {
       const { dimension, anew } = embedder
-      return { passages, outdated: [...outdated], ...(dimension !== null && anew === 0 && { dimension }) }
+      return { passages, outdated: [...outdated], ...(dimension !== null && anew === 0 && { dimension }), ...(placed && { placed }) }
     }
     const next = index.one<{ at: number }>(
       'SELECT due_at AS at FROM unembedded WHERE embedder = ? AND due_at > ? ORDER BY due_at LIMIT 1',
@@ -136,17 +177,20 @@ export class Embeddings {
         const isCurrent = index.run(
           'DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, passage, revision,
         ) > 0
-        if (!isCurrent) continue
         const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', passage)?.resource
-        if (resource === undefined) continue
+        if (!isCurrent || resource === undefined) {
+          this.#placed.recordRemoval(embedder.key, passage, revision)
+          continue
+        }
         index.run(
-          `INSERT INTO vectors (embedder, resource, passage, vector, hash) VALUES (?, ?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET vector = excluded.vector, hash = excluded.hash`,
+          `INSERT INTO vectors (embedder, resource, passage, vector, hash, revision) VALUES (?, ?, ?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET vector = excluded.vector, hash = excluded.hash, revision = excluded.revision`,
           embedder.key,
           resource,
           passage,
           vector,
           hash,
+          embedder.place === null ? null : revision,
         )
         touch(touched, resource, messageKey(passage))
       }
@@ -222,8 +266,8 @@ export class Embeddings {
     const { index } = this.#databases
     const count = (text: string, key: number) => index.one<{ count: number }>(`SELECT count(*) AS count FROM ${text}`, key)?.count ?? 0
     return index
-      .all<EmbedderRow & { id: string }>('SELECT key, id, dimension, complete FROM embedders ORDER BY key')
-      .map(({ key, id, dimension }) => {
+      .all<EmbedderRow & { id: string }>('SELECT key, id, dimension, place FROM embedders ORDER BY key')
+      .map(({ key, id, dimension, place }) => {
         const pending = count('unembedded WHERE embedder = ?', key)
         return {
           id,
@@ -232,6 +276,7 @@ export class Embeddings {
           embedded: count('vectors WHERE embedder = ?', key),
           pending,
           failing: count('unembedded WHERE embedder = ? AND attempts > 0', key),
+          ...(place !== null && { vectorStore: place, removing: this.#placed.countRemovals(place) }),
         }
       })
   }
@@ -250,11 +295,22 @@ export class Embeddings {
     return text !== undefined && passageHash(text) === indexed ? text : undefined
   }
 
-  /** The same text has the same vector, in whichever thread and of whichever resource it stands. */
-  #known(embedder: number, text: string): { hash: string; known?: Uint8Array } {
+  #metadata(passage: number, scope: string): PassageMetadata | undefined {
+    const row = this.#databases.messages.one<{ messageId: string; role: string; createdAt: number; threadId: string; resourceId: string }>(
+      metadataSql, messageKey(passage),
+    )
+    return row && {
+      heed_index: scope, resource_id: row.resourceId, thread_id: row.threadId, message_id: row.messageId, role: row.role,
+      created_at: isoTime(row.createdAt),
+    }
+  }
+
+  /** The same text has the same vector, in whichever thread and of whichever resource it stands, and in whichever store its vector is. */
+  #known(model: string, text: string): { hash: string; known?: Uint8Array } {
     const hash = passageHash(text)
     const row = this.#databases.index.one<{ vector: Uint8Array }>(
-      'SELECT vector FROM vectors WHERE embedder = ? AND hash = ? LIMIT 1', embedder, hash,
+      `SELECT v.vector FROM embedders e CROSS JOIN vectors v ON v.embedder = e.key AND v.hash = ?
+       WHERE coalesce(e.model, e.id) = ? LIMIT 1`, hash, model,
     )
     return row ? { hash, known: row.vector } : { hash }
   }

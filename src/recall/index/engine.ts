@@ -5,6 +5,7 @@ import { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import { Embeddings, type DuePassages, type Embedded, type Unembedded } from './embeddings.ts'
 import { Indexer, type IndexingResult } from './indexer.ts'
+import { PlacedVectors, type Removal } from './placed-vectors.ts'
 import { Searcher, type Question } from './searcher.ts'
 import { WorkerCalls } from './worker-calls.ts'
 
@@ -23,14 +24,16 @@ export class RecallEngine {
   readonly #databases: Databases
   readonly #indexer: Indexer
   readonly #embeddings: Embeddings
+  readonly #placed: PlacedVectors
   readonly #searcher: Searcher
 
   constructor(databases: Databases) {
     this.#databases = databases
     const collections = new CollectionCache(databases)
     this.#indexer = new Indexer(databases, collections)
-    this.#embeddings = new Embeddings(databases, collections)
-    this.#searcher = new Searcher(databases, collections, this.#embeddings, this.#indexer)
+    this.#placed = new PlacedVectors(databases)
+    this.#embeddings = new Embeddings(databases, collections, this.#placed)
+    this.#searcher = new Searcher(databases, { collections, embeddings: this.#embeddings, indexer: this.#indexer, placed: this.#placed })
   }
 
   index(): IndexingResult {
@@ -57,14 +60,37 @@ export class RecallEngine {
     return { hits: this.#searcher.search(question), incomplete }
   }
 
-  register(embedder: string, now: number): void {
-    this.#embeddings.register(embedder, now)
+  register(embedder: string, now: number, placed?: { place: string; model: string }): void {
+    this.#embeddings.register(embedder, now, placed)
   }
 
-  /** Whether all passages have vectors of the embedder, and their dimension. */
-  embedderState(embedder: string): { complete: boolean; dimension?: number } {
+  /** Whether all passages have vectors of the embedder, their dimension, and their scope in a vector store. */
+  embedderState(embedder: string): { complete: boolean; dimension?: number; scope?: string } {
     const row = this.#embeddings.find(embedder)
-    return { complete: row?.complete === 1, ...(row?.dimension ? { dimension: row.dimension } : {}) }
+    return {
+      complete: row?.complete === 1,
+      ...(row?.dimension ? { dimension: row.dimension } : {}),
+      ...(row?.scope ? { scope: row.scope } : {}),
+    }
+  }
+
+  cleared(embedder: string): void {
+    this.#embeddings.cleared(embedder)
+  }
+
+  /** Vectors to delete in the vector store of this name. */
+  removals(place: string, limit: number): Removal[] {
+    return this.#placed.removals(place, limit)
+  }
+
+  /** These removals are done. */
+  removed(numbers: readonly number[]): void {
+    this.#placed.removed(numbers)
+  }
+
+  /** The resource of a thread. */
+  resourceOf(threadId: string): string | undefined {
+    return this.#searcher.resourceOf(threadId)
   }
 
   embedderProgress(embedder: string): RecallProgress {

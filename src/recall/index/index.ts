@@ -7,7 +7,10 @@ import type { RecallHits, RecallIndex, RecallProgress, RecallQuery, RecallStatus
 import { Connection } from '../../store/sqlite/connection.ts'
 import { storeFailure } from '../../store/sqlite/failure.ts'
 import type { SqlConnection } from '../../store/sql/driver.ts'
+import type { EmbedderQueue } from '../services/embedder-queue.ts'
+import type { NearVectors } from './placed-vectors.ts'
 import type { IndexScheduler } from './scheduler.ts'
+import type { Question } from './searcher.ts'
 
 /** One per connection, which several stores may share. */
 const schedulers = new WeakMap<Connection, Promise<IndexScheduler>>()
@@ -30,11 +33,12 @@ export class LibSQLRecall implements RecallIndex {
     }
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (scheduler) => {
-      const vector = embedder ? await embedQuestion(scheduler, embedder, query.text) : undefined
+      const { vector, unreached } = embedder ? await embedQuestion(scheduler, embedder, query) : {}
       const { hits, incomplete } = await scheduler.engine.call('search', { ...query, ...(vector && { vector }) })
       // Another process may have stored messages that have no vectors yet.
       if (embedder) scheduler.queueFor(embedder).wake()
-      return incomplete ? Object.assign(hits, { incomplete: true as const }) : hits
+      const incompleteReason = incomplete ? 'indexing' : unreached ? 'vectors' : undefined
+      return incompleteReason ? Object.assign(hits, { incomplete: true as const, incompleteReason } as const) : hits
     })
   }
 
@@ -81,26 +85,48 @@ export class LibSQLRecall implements RecallIndex {
   }
 }
 
+interface EmbeddedQuestion {
+  vector?: NonNullable<Question['vector']>
+  /** The vector store of the embedder failed: only terms are compared. */
+  unreached?: true
+}
+
 /** The question's vector by this embedder, or by its former one while this one's vectors are incomplete. */
 async function embedQuestion(
-  scheduler: IndexScheduler,
-  embedder: TextEmbedder,
-  text: string,
-): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
+  scheduler: IndexScheduler, embedder: TextEmbedder, query: Omit<RecallQuery, 'embedder'>,
+): Promise<EmbeddedQuestion> {
   const wanted = scheduler.queueFor(embedder)
   const state = await scheduler.engine.call('embedderState', embedder.id)
   const substitute = state.complete ? undefined : await scheduler.substituteFor(embedder)
   const former = substitute && { queue: substitute, ...(await scheduler.engine.call('embedderState', substitute.id)) }
   // In parallel, so that two embedders that don't respond cost one timeout.
-  const questions = [...(former ? [former] : []), { queue: wanted, ...state }].map(({ queue, dimension }) => ({
-    id: queue.id,
-    vector: queue.embedQuestion(text, dimension),
+  const questions = [...(former ? [former] : []), { queue: wanted, ...state }].map(({ queue, dimension, scope }) => ({
+    queue, scope, isStored: dimension !== undefined, vector: queue.embedQuestion(query.text, dimension),
   }))
-  for (const { id, vector } of questions) {
+  for (const { queue, scope, isStored, vector } of questions) {
     const numbers = await vector
-    if (numbers) return { embedder: id, numbers }
+    if (!numbers) continue
+    const found = { embedder: queue.id, numbers }
+    if (scope === undefined) return { vector: found }
+    // The vector store has none of them yet.
+    if (!isStored) return {}
+    try {
+      const near = await nearVectors(scheduler, queue, scope, numbers, query)
+      return near ? { vector: { ...found, near } } : {}
+    } catch {
+      // The status of the embedder has the error.
+      return { unreached: true }
+    }
   }
-  return undefined
+  return {}
+}
+
+async function nearVectors(
+  scheduler: IndexScheduler, queue: EmbedderQueue, scope: string, vector: Float32Array, { resourceId, threadId, limit }: RecallQuery,
+): Promise<NearVectors | undefined> {
+  const owner = resourceId ?? (threadId === undefined ? undefined : await scheduler.engine.call('resourceOf', threadId))
+  if (owner === undefined) return undefined
+  return queue.near({ scope, vector, resourceId: owner, limit, ...(threadId !== undefined && { threadId }) })
 }
 
 /** Passes progress on. An error of the caller's function does not stop the work; it is thrown at the end. */

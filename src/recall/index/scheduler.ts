@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import type { RecallProgress, RecallStatus } from '../../store/contract/recall.ts'
 import type { Connection } from '../../store/sqlite/connection.ts'
-import { EmbedderQueue } from './embedder-queue.ts'
+import { EmbedderQueue } from '../services/embedder-queue.ts'
 import { openEngine, type EnginePort } from './engine.ts'
 import { WorkProgress } from './work-progress.ts'
 

@@ -60,8 +60,8 @@ export const quotesSchema = `
 /** The roles whose messages are indexed; the index stores their position in this list. */
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
-/** An index with another version is created again. */
-export const indexVersion = 7
+/** An index with another version is created again, except for one of version 7: that one lacks `placesSchema`. */
+export const indexVersion = 8
 
 /**
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
@@ -133,6 +133,57 @@ export const indexSchema = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX unembedded_due ON unembedded (embedder, due_at, passage);
 `
+
+/**
+ * Vectors that are in a vector store. The index has a copy of each, so that a clone needs no embedder. Triggers record what is to be
+ * deleted there, in the transaction that removes it here; the id of a vector there consists of its scope, passage and revision.
+ */
+export const placesSchema = `
+  -- The name of the vector store; null where the vectors are only here.
+  ALTER TABLE embedders ADD COLUMN place TEXT;
+  -- The id of the embedder that makes the same vectors and has them only here.
+  ALTER TABLE embedders ADD COLUMN model TEXT;
+  -- What the vectors of this embedder have in common there.
+  ALTER TABLE embedders ADD COLUMN scope TEXT;
+  -- 1 when what a lost index left in the store is deleted.
+  ALTER TABLE embedders ADD COLUMN cleared INTEGER NOT NULL DEFAULT 0;
+  -- Null where the vector is only here.
+  ALTER TABLE vectors ADD COLUMN revision INTEGER;
+  CREATE INDEX vectors_revision ON vectors (embedder, revision) WHERE revision IS NOT NULL;
+  -- Vectors to delete in a vector store. Without a dimension, in each of its indexes.
+  CREATE TABLE removals (
+    number INTEGER PRIMARY KEY,
+    place TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    dimension INTEGER,
+    passage INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX removals_place ON removals (place, number);
+  CREATE INDEX removals_revision ON removals (revision, passage);
+  CREATE TRIGGER vectors_added AFTER INSERT ON vectors WHEN new.revision IS NOT NULL BEGIN
+    DELETE FROM removals WHERE revision = new.revision AND passage = new.passage;
+  END;
+  CREATE TRIGGER vectors_replaced AFTER UPDATE OF revision ON vectors WHEN old.revision IS NOT new.revision BEGIN
+    DELETE FROM removals WHERE revision = new.revision AND passage = new.passage;
+    ${recordRemoval('AND old.revision IS NOT NULL')};
+  END;
+  CREATE TRIGGER vectors_removed AFTER DELETE ON vectors WHEN old.revision IS NOT NULL BEGIN
+    ${recordRemoval()};
+  END;
+  -- A vector of this revision may be in the store already, or may arrive there.
+  CREATE TRIGGER unembedded_replaced AFTER UPDATE OF revision ON unembedded WHEN old.revision <> new.revision BEGIN
+    ${recordRemoval()};
+  END;
+  CREATE TRIGGER unembedded_removed AFTER DELETE ON unembedded BEGIN
+    ${recordRemoval()};
+  END;
+`
+
+function recordRemoval(condition = ''): string {
+  return `INSERT INTO removals (place, scope, dimension, passage, revision)
+    SELECT place, scope, dimension, old.passage, old.revision FROM embedders WHERE key = old.embedder AND place IS NOT NULL ${condition}`
+}
 
 /** The key of the message that a passage belongs to. */
 export function messageKey(passage: number): number {

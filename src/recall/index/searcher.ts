@@ -11,6 +11,7 @@ import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import type { Embeddings } from './embeddings.ts'
 import { indexToken, type Indexer } from './indexer.ts'
+import type { NearVectors, PlacedVectors } from './placed-vectors.ts'
 import type { ResourceCollection } from './resource-collection.ts'
 import { messageKey, roles } from './schema.ts'
 import type { Posting } from '../rank/bm25.ts'
@@ -18,7 +19,8 @@ import type { Statements } from '../../store/sql/statements.ts'
 
 /** A query with the question's vector, as it is passed to the worker thread. */
 export interface Question extends Omit<RecallQuery, 'embedder'> {
-  vector?: { embedder: string; numbers: Float32Array }
+  /** `near`: the nearest vectors, of an embedder that has them in a vector store. */
+  vector?: { embedder: string; numbers: Float32Array; near?: NearVectors }
 }
 
 const rowSql = `
@@ -66,12 +68,20 @@ export class Searcher {
   readonly #collections: CollectionCache
   readonly #embeddings: Embeddings
   readonly #indexer: Indexer
+  readonly #placed: PlacedVectors
 
-  constructor(databases: Databases, collections: CollectionCache, embeddings: Embeddings, indexer: Indexer) {
+  constructor(
+    databases: Databases, parts: { collections: CollectionCache; embeddings: Embeddings; indexer: Indexer; placed: PlacedVectors },
+  ) {
     this.#databases = databases
-    this.#collections = collections
-    this.#embeddings = embeddings
-    this.#indexer = indexer
+    this.#collections = parts.collections
+    this.#embeddings = parts.embeddings
+    this.#indexer = parts.indexer
+    this.#placed = parts.placed
+  }
+
+  resourceOf(threadId: string): string | undefined {
+    return this.#databases.messages.one<{ id: string }>('SELECT resource_id AS id FROM heed_threads WHERE id = ?', threadId)?.id
   }
 
   search(question: Question): RecallHit[] {
@@ -159,10 +169,12 @@ export class Searcher {
     return (at) => collection.thread[at] === thread && keys.has(messageKey(collection.keys[at] ?? 0))
   }
 
-  #cosines(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Float32Array | undefined {
+  #cosines(collection: ResourceCollection, { embedder: id, numbers, near }: NonNullable<Question['vector']>): Float32Array | undefined {
     const embedder = this.#embeddings.find(id)
     // The dimension may have changed since the question was embedded: search by terms alone.
     if (!embedder || embedder.dimension !== numbers.length) return undefined
+    const { key, scope } = embedder
+    if (scope !== null) return near && this.#placed.cosines(collection, { key, scope }, near)
     return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
   }
 

@@ -3,8 +3,9 @@ import { HeedError } from '../../base/errors.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
 import { useWriteAheadLog } from '../../store/sqlite/write-ahead.ts'
+import type { VectorMetric } from '../vector-store.ts'
 
-export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
+export type { VectorMetric }
 
 export interface VectorIndexDescription {
   dimension: number

@@ -74,9 +74,16 @@ export interface RecallHit {
 
 /** The hits, best first. */
 export interface RecallHits extends Array<RecallHit> {
-  /** Messages that were committed before the search are not indexed yet, so that the search could not find them. */
+  /** The search could not find every message that it should. */
   incomplete?: true
+  incompleteReason?: IncompleteReason
 }
+
+/**
+ * Why a search may not have found every message: `indexing`: messages are not in the index yet; `vectors`: the vector store failed or did
+ * not answer in time, so that only words were compared.
+ */
+export type IncompleteReason = 'indexing' | 'vectors'
 
 export interface RecallStatus {
   /** Changes of messages that are not in the full-text index yet. */
@@ -99,6 +106,10 @@ export interface EmbedderStatus {
   error?: string
   /** `dimension_changed`: its vectors can't be compared with the stored ones until `reindex()`. Until then, only words are compared. */
   errorCode?: HeedErrorCode
+  /** The id of the vector store that has its vectors. */
+  vectorStore?: string
+  /** The number of vectors that are deleted here and are still to be deleted in the vector store. */
+  removing?: number
 }
 
 export type EmbedderFailure = Required<Pick<EmbedderStatus, 'error'>> & Pick<EmbedderStatus, 'errorCode'>

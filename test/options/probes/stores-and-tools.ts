@@ -7,6 +7,8 @@ import {
   CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, HeedError, InMemoryStore, isHeedError, Memory, MessageList,
   ModelRouterEmbeddingModel, ToolError, type ToolContext,
 } from '../../../src/index.ts'
+import { DuckDBVector } from '../../../src/recall/stores/duckdb.ts'
+import { LanceDBVector } from '../../../src/recall/stores/lancedb.ts'
 import { LibSQLStore, LibSQLVector, NotificationsLibSQL, type LibSQLClient } from '../../../src/store/sqlite/index.ts'
 import { virtualClock } from '../../../src/testing/index.ts'
 import { open, rejects, type Probe } from '../probe.ts'
@@ -110,6 +112,22 @@ export const storesAndTools: Probe[] = [
       expect([await store.deleteVectors({ indexName, id: 'c' }), await store.deleteVectors({ indexName, ids: ['e'] }), await store.deleteVectors({ indexName, filter: { k: 1 } })]).toEqual([1, 1, 1])
       await store.deleteIndex({ indexName })
       expect(await store.listIndexes()).toEqual([])
+    },
+  },
+  {
+    title: 'the options of vector databases',
+    covers: { DuckDBVectorOptions: 'id path', LanceDBVectorOptions: 'id uri' },
+    async run() {
+      const folder = temporaryFile().slice('file:'.length)
+      for (const open of [() => new DuckDBVector({ id: 'v', path: `${folder}.duckdb` }), () => new LanceDBVector({ id: 'v', uri: `${folder}.lance` })]) {
+        const first = open()
+        expect(first.id).toBe('v')
+        await first.createIndex({ indexName: 'notes', dimension: 2 })
+        await first.close()
+        const again = open()
+        onTestFinished(() => again.close())
+        expect(await again.listIndexes()).toEqual(['notes'])
+      }
     },
   },
   {

@@ -4,15 +4,24 @@ import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import { failureOf, type EmbedderFailure } from '../../store/contract/recall.ts'
 import { EmbedderBackoff } from './embedder-backoff.ts'
-import type { Unembedded } from './embeddings.ts'
-import type { EnginePort } from './engine.ts'
-import { untilAborted } from '../../base/promises.ts'
-import { WorkProgress } from './work-progress.ts'
+import type { DuePassages, Unembedded } from '../index/embeddings.ts'
+import type { EnginePort } from '../index/engine.ts'
+import { vectorId, type NearVectors } from '../index/placed-vectors.ts'
+import { WorkProgress } from '../index/work-progress.ts'
+import { quantizedNumbers } from '../rank/quantized-vectors.ts'
+import { withinDeadline, type Deadline } from './deadline.ts'
+import { Placement, type NearQuestion } from './placement.ts'
+import { QuestionTimeout } from './question-timeout.ts'
+import { Removals } from './removals.ts'
 
 /** The delay before a retry when the index failed, not the embedder. */
 const retryMs = 10_000
 /** The time that the embedder has for passages. */
 const passagesTimeoutMs = 60_000
+/** How long a search waits for the question's vector before it uses terms alone. */
+const questionMs = { timeout: 10_000, cautious: 1_000 }
+/** Vectors that were made and not stored yet, because a vector store failed: their texts are not embedded again. */
+const maxUnstored = 512
 /** The progress of fewer passages than this is not reported. */
 const leastReported = 256
 
@@ -44,6 +53,11 @@ export class EmbedderQueue {
   readonly #backoff: EmbedderBackoff
   readonly #progress: WorkProgress
   readonly #waiters = new Set<Waiter>()
+  /** For an embedder whose vectors are in a vector store. */
+  readonly #placement: Placement | undefined
+  readonly #removals: Removals | undefined
+  /** By text. */
+  readonly #unstored = new Map<string, Float32Array>()
 
   constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock, logger: () => Logger | undefined) {
     this.#engine = engine
@@ -55,9 +69,11 @@ export class EmbedderQueue {
       read: async () => ({ ...(await engine.call('embedderProgress', this.id)), embedder: this.id }),
       least: leastReported,
     }, clock, logger)
-    this.#questionTimeout = new QuestionTimeout(clock)
+    this.#questionTimeout = new QuestionTimeout(clock, questionMs)
     this.#backoff = new EmbedderBackoff(clock)
     this.#limit = this.#maxBatch
+    this.#placement = embedder.place && new Placement(embedder.place, clock)
+    this.#removals = this.#placement && new Removals(engine, this.#placement, clock, this.#ending.signal)
     this.wake()
   }
 
@@ -67,13 +83,14 @@ export class EmbedderQueue {
 
   /** The last failure of the embedder, until it succeeds. */
   get failure(): EmbedderFailure | undefined {
-    return this.#failure ?? this.#questionFailure
+    return this.#failure ?? this.#questionFailure ?? this.#removals?.failure
   }
 
   /** Replaces the embedder by another object with the same id, which returns the same vectors; its API key may be a new one. */
   replaceEmbedder(embedder: TextEmbedder): void {
     const isAnother = embedder.embed !== this.#embedder.embed
     this.#embedder = embedder
+    if (embedder.place) this.#placement?.use(embedder.place)
     if (!isAnother) return
     this.#limit = this.#maxBatch
     this.#backoff.reset()
@@ -88,6 +105,7 @@ export class EmbedderQueue {
   /** Starts work, when there may be passages without vectors. */
   wake(): void {
     this.#isAwake = true
+    this.#removals?.wake()
     if (this.#working || this.#holds > 0 || this.#ending.signal.aborted) return
     if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
     this.#timer?.cancel()
@@ -140,11 +158,23 @@ export class EmbedderQueue {
     }
   }
 
+  /** The nearest vectors in the embedder's vector store. Throws when the store fails or is too slow. */
+  async near(question: NearQuestion): Promise<NearVectors | undefined> {
+    try {
+      const near = await this.#placement?.near(question, this.#ending.signal)
+      this.#questionFailure = undefined
+      return near
+    } catch (error) {
+      this.#questionFailure = failureOf(error)
+      throw error
+    }
+  }
+
   async close(): Promise<void> {
     this.#ending.abort(new HeedError('closed', 'The store was closed.'))
     for (const { reject } of this.#waiters) reject(this.#ending.signal.reason)
     this.#timer?.cancel()
-    await this.#working
+    await Promise.all([this.#working, this.#removals?.close()])
   }
 
   get #maxBatch(): number {
@@ -155,13 +185,9 @@ export class EmbedderQueue {
     try {
       while (this.#holds === 0 && !this.#ending.signal.aborted) {
         this.#isAwake = false
-        await (this.#registering ??= this.#engine.call('register', this.id, this.#clock.now()))
-        const { passages, outdated, unknown, nextAt, dimension } = await this.#engine.call(
-          'readDue',
-          this.id,
-          this.#limit,
-          this.#clock.now(),
-        )
+        await (this.#registering ??= this.#register())
+        const due = await this.#engine.call('readDue', this.id, this.#limit, this.#clock.now())
+        const { passages, outdated, unknown, nextAt } = due
         if (unknown) this.#registering = undefined
         if (unknown || (passages.length === 0 && outdated.length > 0)) continue
         if (passages.length === 0) {
@@ -169,7 +195,7 @@ export class EmbedderQueue {
           else if (!this.#isAwake) for (const { resolve } of this.#waiters) resolve()
           return
         }
-        await this.#embedPassages(passages, dimension)
+        await this.#embedPassages(due)
         await this.#progress.add(passages.length)
         for (const { onProgress } of this.#waiters) await onProgress()
         if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
@@ -184,36 +210,71 @@ export class EmbedderQueue {
     }
   }
 
-  async #embedPassages(passages: readonly Unembedded[], dimension: number | undefined): Promise<void> {
-    const texts = [...new Set(passages.filter(({ known }) => known === undefined).map(({ text }) => text))]
-    let vectors: Float32Array[] = []
+  #register(): Promise<void> {
+    const { place } = this.#embedder
+    return this.#engine.call('register', this.id, this.#clock.now(), place && { place: place.name, model: place.model })
+  }
+
+  async #embedPassages({ passages, dimension, placed }: DuePassages): Promise<void> {
+    const isNew = ({ known, text }: Unembedded) => known === undefined && !this.#unstored.has(text)
+    const texts = [...new Set(passages.filter(isNew).map(({ text }) => text))]
+    const made = new Map(this.#unstored)
+    const none = new Float32Array(0)
+    const embedded = () => passages.map(({ passage, revision, text, hash, known }) => {
+      return { passage, revision, hash, vector: known ?? made.get(text) ?? none }
+    })
     try {
       if (texts.length > 0) {
-        vectors = await embedTexts(this.#embedder, texts, {
+        const vectors = await embedTexts(this.#embedder, texts, {
           signal: this.#ending.signal,
           timeoutMs: passagesTimeoutMs,
           clock: this.#clock,
           background: this.#waiters.size === 0,
           ...(dimension !== undefined && { dimension }),
         })
+        for (const [at, text] of texts.entries()) made.set(text, vectors[at] ?? none)
+      }
+      if (placed) {
+        for (const text of texts) if (this.#unstored.size < maxUnstored) this.#unstored.set(text, made.get(text) ?? none)
+        await this.#place(passages, embedded().map(({ vector }) => vector), placed)
       }
     } catch (error) {
       if (this.#ending.signal.aborted) return
       await this.#passagesFailed(error, passages)
       return
     }
-    // Without texts the embedder was not called, and its failures stand.
-    if (texts.length > 0) this.#backoff.reset()
-    const none = new Float32Array(0)
-    const embedded = passages.map(({ passage, revision, text, hash, known }) => {
-      return { passage, revision, hash, vector: known ?? vectors[texts.indexOf(text)] ?? none }
-    })
-    await this.#engine.call('storeVectors', this.id, embedded)
-    if (texts.length === 0) return
+    // Where neither the embedder nor a vector store was called, failures stand.
+    const called = texts.length > 0 || placed !== undefined
+    if (called) this.#backoff.reset()
+    await this.#engine.call('storeVectors', this.id, embedded())
+    for (const { text } of passages) this.#unstored.delete(text)
+    // Some of them may have changed meanwhile.
+    if (placed) this.#removals?.wake()
+    if (!called) return
     this.#cause = undefined
     this.#failure = undefined
     this.#questionFailure = undefined
     this.#limit = Math.min(this.#maxBatch, this.#limit * 2)
+  }
+
+  /** Stores vectors in the vector store. Before the first ones, deletes those of an index that was lost. */
+  async #place(
+    passages: readonly Unembedded[],
+    vectors: ReadonlyArray<Float32Array | Uint8Array>,
+    { scope, cleared }: NonNullable<DuePassages['placed']>,
+  ): Promise<void> {
+    const ending = { signal: this.#ending.signal, background: this.#waiters.size === 0 }
+    if (!cleared) {
+      await this.#placement?.clear(scope, ending)
+      await this.#engine.call('cleared', this.id)
+    }
+    const items = passages.flatMap(({ passage, revision, metadata }, at) => {
+      const vector = vectors[at]
+      if (!vector || !metadata) return []
+      const numbers = vector instanceof Uint8Array ? quantizedNumbers(vector) : vector
+      return [{ id: vectorId(scope, passage, revision), vector: numbers, metadata }]
+    })
+    await this.#placement?.put(items, ending)
   }
 
   async #passagesFailed(error: unknown, passages: readonly Unembedded[]): Promise<void> {
@@ -242,57 +303,17 @@ export class EmbedderQueue {
   }
 }
 
-export interface EmbedOptions {
-  signal: AbortSignal
-  /** The call is rejected after this time, whether or not the embedder reacts to its signal. */
-  timeoutMs: number
-  clock: Clock
-  /** The timer must not keep the process alive. */
-  background?: boolean
+export interface EmbedOptions extends Deadline {
   /** The dimension of the stored vectors. */
   dimension?: number
 }
 
-/** How long a search waits for the question's vector before it uses terms alone. */
-const questionTimeoutMs = 10_000
-/** For `cautiousMs` after a timeout it waits only `shortTimeoutMs`: a slow embedder would delay every run otherwise. */
-const cautiousMs = 60_000
-const shortTimeoutMs = 1_000
-
-/** Chooses how long a search waits for an embedder. */
-export class QuestionTimeout {
-  readonly #clock: Clock
-  #timedOutAt = Number.NEGATIVE_INFINITY
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  get ms(): number {
-    return this.#clock.now() - this.#timedOutAt < cautiousMs ? shortTimeoutMs : questionTimeoutMs
-  }
-
-  recordFailure(error: unknown): void {
-    if (isHeedError(error) && error.code === 'unreachable' && this.ms === questionTimeoutMs) this.#timedOutAt = this.#clock.now()
-  }
-}
-
 /** One valid vector per text; anything else that the embedder returns is rejected with `provider_error`. */
 export async function embedTexts(
-  embedder: TextEmbedder, texts: readonly string[], { signal, timeoutMs, clock, background = false, dimension }: EmbedOptions,
+  embedder: TextEmbedder, texts: readonly string[], { dimension, ...deadline }: EmbedOptions,
 ): Promise<Float32Array[]> {
-  signal.throwIfAborted()
-  const timeout = new AbortController()
-  const onTimeout = () => {
-    timeout.abort(new HeedError('unreachable', `Embedder '${embedder.id}' took longer than ${timeoutMs / 1_000} s.`, { retryable: true }))
-  }
-  const timer = clock.after(timeoutMs, onTimeout, { background })
-  try {
-    const either = AbortSignal.any([timeout.signal, signal])
-    return parseVectors(embedder, await untilAborted(embedder.embed(texts, either), either), texts.length, dimension)
-  } finally {
-    timer.cancel()
-  }
+  const returned = await withinDeadline(`Embedder '${embedder.id}'`, (signal) => embedder.embed(texts, signal), deadline)
+  return parseVectors(embedder, returned, texts.length, dimension)
 }
 
 function parseVectors({ id }: TextEmbedder, returned: ArrayLike<number>[], count: number, dimension: number | undefined): Float32Array[] {

@@ -31,6 +31,17 @@ describe('InMemoryStore', () => {
     await other.close()
   })
 
+  it('starts empty, whatever is in those that were opened before it: the first of a process, the one that is copied, and copies', async () => {
+    const stores: InMemoryStore[] = []
+    for (const id of ['a', 'b', 'c', 'd']) {
+      const store = new InMemoryStore()
+      stores.push(store)
+      await acceptOne(store, send(id, persisted))
+    }
+    expect(await Promise.all(stores.map((store) => rowIds(store)))).toEqual([['a'], ['b'], ['c'], ['d']])
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
   it('finds every message, also the first of thousands, and the event loop runs meanwhile', async () => {
     const store = new InMemoryStore()
     await store.createThread({ id: 't', resourceId: 'r', now: 1 })

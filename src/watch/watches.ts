@@ -211,7 +211,7 @@ export class Watches implements BackgroundService {
     const registered = await store.registerWatch({
       id, resourceId, threadId, agentId, description, criteria, mode, mayEnd, exclusive,
       expiresAt, maxEvaluations, since, threadCreatedAt: thread.createdAt.getTime(), limit: maxOpen, now,
-      ...(runId === undefined ? callerQuota() : {}),
+      ...(runId === undefined ? callerQuota() : { runId }),
       ...(input.result_schema === undefined ? {} : { resultSchema: checked.resultSchema.source }),
     })
     await store.flush()

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { CedarPolicies } from '../../src/policy/index.ts'
 import { InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
@@ -67,6 +70,71 @@ describe('what a thread of a channel answers to a watch', () => {
     await agent.awaitSignal({ description: 'x', expected_channels: ['sms'], expires_in_minutes: 1 }, { threadId: 'plain', resourceId: 'ada' })
     await clock.advance(3_700_000)
     await soon(states).toEqual(['sent Fine.', 'sent No parcel came.'])
+  })
+
+  it('[V3.23] goes to the sender that asked, also where another one wrote to the thread since; one of the program to the last one', async () => {
+    const { agent, adapter, sent, states } = answering({
+      agent: judged, channel: { threadId: () => 'shared' },
+      script: ({ prompt, index }) => (index === 0 ? call('await_signal', { description: 'a parcel', expected_contacts: ['mum'] }) : JSON.stringify(prompt.at(-1)).includes('<watch') ? 'It is over.' : 'Fine.'),
+    })
+    await adapter.deliver(said('1', 'Tell me when the parcel comes.', inRoom))
+    await soon(states).toEqual(['sent Fine.'])
+    await adapter.deliver(said('2', 'What is new?', { sender: { address: '+15550666', verified: true }, conversation: 'elsewhere' }))
+    await soon(states).toEqual(['sent Fine.', 'sent Fine.'])
+    const { watches: [watch] } = await agent.listWatches()
+    await agent.cancelWatch({ id: watch?.id ?? '' })
+    await soon(() => sent.length).toBe(3)
+    const { id } = await agent.awaitSignal({ description: 'x', expected_channels: ['sms'] }, { threadId: 'shared', resourceId: 'ada' })
+    await agent.cancelWatch({ id })
+    await soon(() => sent.length).toBe(4)
+    expect(sent.map(({ to, conversation, text }) => [to, conversation, text])).toEqual([
+      ['+15550100', 'room', 'Fine.'], ['+15550666', 'elsewhere', 'Fine.'], ['+15550100', 'room', 'It is over.'], ['+15550666', 'elsewhere', 'It is over.'],
+    ])
+  })
+
+  it('[V3.23] [V3.16] the next process sends what one that closed had asked for: one run, one reply', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heed-watch-answers-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const [file, held] = [join(folder, 'one.db'), gate()]
+    const first = answering({
+      file, agent: judged,
+      script: async ({ index }) => {
+        if (index === 2) await held.promise
+        return asksToWait[Math.min(index, 2)] ?? ''
+      },
+    })
+    await first.adapter.deliver(said('1', 'Tell me when the parcel comes.', inRoom))
+    await soon(first.states).toEqual(['sent I will tell you.'])
+    await first.adapter.deliver({ ...said('2', 'The parcel is here', { sender: { address: '+15550199', verified: true } }), automatic: true })
+    await soon(async () => (await first.replies())[2]?.state).toBe('asked')
+    const closed = first.heed.close()
+    held.open()
+    await closed
+    const next = answering({ file, agent: judged, script: () => 'It is here at last.' })
+    await next.heed.start()
+    await soon(async () => (await next.states())[2]).toMatch(/^sent /)
+    expect([first.sent.length + next.sent.length, new Set([...first.sent, ...next.sent].map(({ idempotencyKey }) => idempotencyKey)).size]).toEqual([2, 2])
+  })
+
+  it('[V4.18] with a policy about a category, a message whose annotator fails is answered when that answers, and denied if it never does', async () => {
+    const clock = virtualClock()
+    const rule = 'forbid(principal, action == Policy::Action::"receive_message", resource) when { context.categories.contains("payroll") };'
+    const annotator = scriptedModel(({ prompt, index }) => {
+      if (index < 8 || JSON.stringify(prompt).includes('POISON')) throw new Error('down')
+      return call('annotate_message', { categories: [] })
+    })
+    const policies = new CedarPolicies({ policies: { rule }, logger: silentLogger })
+    // The virtual clock would pass the deadline of policies while the package is loaded.
+    await policies.load('ada')
+    const { adapter, states, model } = answering({ clock, channel: { annotator }, policies })
+    await adapter.deliver(said('1', 'Are you there?', inRoom), said('2', 'POISON', { conversation: 'elsewhere' }))
+    await clock.advance(8_000)
+    expect([await states(), model.callCount]).toEqual([['received', 'received'], 0])
+    await clock.advance(600_000)
+    await soon(states).toEqual(['sent Fine.', 'received'])
+    await clock.advance(3_600_000)
+    await soon(states).toEqual(['sent Fine.', 'none denied'])
+    expect(model.callCount).toBe(1)
   })
 
   it('[V3.23] [V3.15] never goes to the sender of a message that was denied', async () => {

@@ -80,6 +80,7 @@ describe('policies about categories', () => {
   it('[V4.18] wait while the annotator fails where the rules do not find what they name, and deny what is not annotated in the end', async () => {
     const clock = virtualClock()
     const policies = new CedarPolicies({ policies: { payrolls }, logger: silentLogger })
+    await policies.load('ada')
     const failing: Script = () => { throw new Error('down') }
     const { agent, adapter, judging } = watching({ clock, script: () => 'Noted.', judge: () => found, annotator: failing, policies })
     const { id } = await agent.awaitSignal({ ...sms, expires_in_minutes: 120 }, target)
@@ -96,6 +97,7 @@ describe('policies about categories', () => {
   it('[V4.18] decide when the annotator answers at last: by its categories, and not by those of the rules', async () => {
     const clock = virtualClock()
     const policies = new CedarPolicies({ policies: { payrolls }, logger: silentLogger })
+    await policies.load('ada')
     const annotator: Script = ({ prompt, index }) => {
       if (index < 8) throw new Error('down')
       return call('annotate_message', { categories: JSON.stringify(prompt).includes('salary') ? ['payroll'] : [] })

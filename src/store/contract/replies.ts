@@ -7,8 +7,8 @@ import type { InboundClaim, InboundRecord } from './watches.ts'
  *
  * Every implementation keeps these rules:
  * - A message, and a delivery of a watch, has at most one reply. Its text is stored once and never changes.
- * - The reply to a delivery is inserted with it, for the last message of the agent's thread that the thread was given. It is `received`
- *   until the delivery is confirmed, and then `asked`.
+ * - The reply to a delivery is inserted with it: in the conversation of the run that registered the watch, else of the last message that
+ *   the agent's thread was given. It is `received` until the delivery is confirmed, and then `asked`.
  * - A reply is claimed by one process at a time. A claim is fenced by its number: a settlement of an earlier claim has no effect.
  * - Of the messages of a channel that their thread does not have yet, only the first is due, and only when it is annotated.
  */

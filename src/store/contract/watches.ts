@@ -20,7 +20,8 @@ import type { Quota } from './usage.ts'
  * - A claim is fenced by its attempt: a settlement of an earlier attempt has no effect.
  * - A claim that ends without a report counts as a failed attempt. What fails too often gets a final state, and is claimed no more.
  * - The transition that ends a watch, or records a hit, inserts the delivery in the same transaction.
- * - A delivery to a thread that was given messages of a channel in mode `message` is inserted with a reply to the last of them.
+ * - A delivery to a thread that was given messages of a channel in mode `message` is inserted with a reply: to the message whose run
+ *   registered the watch, else to the last one.
  * - Deliveries of an agent to a thread are claimed in the order in which they were inserted: a later one only with the earlier ones, or
  *   when those are over.
  */
@@ -243,6 +244,8 @@ export interface NewWatch {
   since: number
   /** When the thread was created: a later thread with its id is another one. */
   threadCreatedAt: number
+  /** The run that registers it. What the thread answers is sent where that run was answered, if it was. */
+  runId?: string
   /** How many open watches the resource may have. */
   limit: number
   quota?: Quota

@@ -50,13 +50,13 @@ const replySql = {
     INSERT INTO heed_replies (
       seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, reason, created_at, settled_at)
     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
-  // To the conversation of the last message that the thread was given.
+  // To the conversation of the run that registered the watch, else of the last message that the thread was given.
   addForWatch: `
     INSERT OR IGNORE INTO heed_replies (seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, created_at)
     SELECT seq, ?1, inbound_id, ?2, resource_id, channel_id, agent_id, thread_id, 'received', ?3 FROM heed_replies
     WHERE thread_id = ?4 AND agent_id = ?5 AND resource_id = ?6 AND (
       state IN ('asked', 'pending', 'sent', 'dead') OR reason IN ('empty', 'run_failed', 'run_aborted', 'run_rejected', 'run_lost'))
-    ORDER BY ord DESC LIMIT 1`,
+    ORDER BY signal_id IS ?7 DESC, seq DESC LIMIT 1`,
   delivered: `UPDATE heed_replies SET state = 'asked', due_at = ?2 WHERE signal_id = ?1 AND state = 'received'`,
   undelivered: `UPDATE heed_replies SET state = 'none', reason = ?2, settled_at = ?3 WHERE signal_id = ?1 AND state = 'received'`,
   placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ? AND signal_id = inbound_id',
@@ -183,10 +183,10 @@ export function addReply(statements: Statements, inbound: InboundRow, { agentId,
  * the thread has the delivery. Other threads have no reply.
  */
 export function addWatchReply(
-  statements: Statements, { threadId, agentId, resourceId }: Pick<WatchRow, 'threadId' | 'agentId' | 'resourceId'>,
+  statements: Statements, { threadId, agentId, resourceId, runId }: Pick<WatchRow, 'threadId' | 'agentId' | 'resourceId' | 'runId'>,
   { id, now }: { id: string; now: number },
 ): void {
-  statements.run(replySql.addForWatch, `reply:${id}`, id, now, threadId, agentId, resourceId)
+  statements.run(replySql.addForWatch, `reply:${id}`, id, now, threadId, agentId, resourceId, runId)
 }
 
 /** The thread has the delivery: its run is looked for. */

@@ -98,13 +98,14 @@ export interface WatchRow {
   description: string
   criteria: string
   resultSchema: string | null
+  runId: string | null
 }
 
 export const watchColumns = `
   ord, id, resource_id AS resourceId, thread_id AS threadId, thread_created_at AS threadCreatedAt, agent_id AS agentId, state, reason, mode,
   exclusive, may_end AS mayEnd, expires_at AS expiresAt, max_evaluations AS maxEvaluations, evaluations, hits, skipped, since,
   registered_seq AS registeredSeq, ended_seq AS endedSeq, created_at AS createdAt, ended_at AS endedAt, due_at AS dueAt,
-  description, criteria, result_schema AS resultSchema`
+  description, criteria, result_schema AS resultSchema, run_id AS runId`
 
 export function watchOf(row: WatchRow): WatchRecord {
   return {

@@ -241,3 +241,8 @@ export const replyNumbersSchema = `
   CREATE INDEX heed_replies_sending ON heed_replies (channel_id) WHERE sending = 1;
   CREATE INDEX heed_replies_echo ON heed_replies (channel_id, text) WHERE echo_until IS NOT NULL;
 `
+
+/** Version 6: the run that registered a watch. What its thread answers goes where that run was answered. */
+export const watchRunSchema = `
+  ALTER TABLE heed_watches ADD COLUMN run_id TEXT;
+`

@@ -28,8 +28,8 @@ import {
 const watchSql = {
   add: `
     INSERT INTO heed_watches (id, resource_id, thread_id, thread_created_at, agent_id, state, mode, exclusive, may_end, expires_at,
-      max_evaluations, since, created_at, due_at, description, criteria, result_schema, registered_seq)
-    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (${lastSeq}))`,
+      max_evaluations, since, created_at, due_at, description, criteria, result_schema, run_id, registered_seq)
+    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (${lastSeq}))`,
   openCount: `SELECT count(*) AS count FROM (SELECT 1 FROM heed_watches WHERE resource_id = ? AND state = 'open' LIMIT ?)`,
   candidates: `
     SELECT ${candidateColumns}, i.id AS inboundId, i.channel_id AS channelId, i.kind AS kind, i.contact_id AS contactId,
@@ -260,7 +260,7 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
   checkUsage(statements, resourceId, watch.quota, { bytes: texts.reduce((sum, text) => sum + byteLength(text), 0) })
   const ord = statements.insert(
     watchSql.add, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode, watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0,
-    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, ...texts,
+    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, ...texts, watch.runId ?? null,
   )
   indexWatch(statements, { ord, resourceId }, criteria)
   const row = watchByOrd(statements, ord) as WatchRow

@@ -5,6 +5,7 @@ import { project } from './project.ts'
 
 /** What each command is given beside `--help` and a wrong option: arguments that it can use where no server and no file is. */
 const given: Record<string, string[]> = {
+  dev: ['missing.ts'],
   start: ['missing.ts'],
   send: ['trip', 'Hello'],
   tail: ['trip'],

@@ -118,7 +118,7 @@ describe('docs', () => {
     const prose = readFileSync(join(root, page), 'utf8').replace(/^```.*?^```$/gms, '')
     const written = ['dist', '.ci', 'node_modules']
     const folders = ['.', 'src'].flatMap((folder) => readdirSync(join(root, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name))
-    const named = [...prose.matchAll(/`([\w.-]+)(\/[\w.\/-]*)`/g)].filter(([, first = '']) => folders.includes(first) && !written.includes(first)).map(([, first = '', rest = '']) => `${first}${rest}`)
+    const named = [...prose.matchAll(/`([\w.-]+)(\/[\w./-]*)`/g)].filter(([, first = '']) => folders.includes(first) && !written.includes(first)).map(([, first = '', rest = '']) => `${first}${rest}`)
     // A page may leave out the first folders of a path: `cluster/peers.ts` is in src/thread.
     const places = ['.', 'src', 'src/thread', 'src/run', 'src/store', 'src/http']
     expect(named.length).toBeGreaterThan(10)

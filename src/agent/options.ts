@@ -2,7 +2,7 @@ import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName, isObject } from '../base/json.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
-import { invalidSetting, modelSettingNames, type ModelSettings } from '../run/model/model.ts'
+import { hasOptionsByProvider, invalidSetting, modelSettingNames, type ModelSettings } from '../run/model/model.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
@@ -55,7 +55,7 @@ const checks: Record<keyof AgentExecutionOptions, Check> = {
   toolChoice: (value) => (isToolChoice(value) ? undefined : "'auto', 'none', 'required' or { type: 'tool', toolName: '…' }"),
   activeTools: (value) => (Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : "a list of tools' names"),
   modelSettings: object,
-  providerOptions: object,
+  providerOptions: (value) => (hasOptionsByProvider(value) ? undefined : 'an object for each provider, such as { openai: { … } }'),
   requestContext: (value) =>
     isObject(value) && typeof value.get === 'function' && 'all' in value ? undefined : 'a RequestContext: new RequestContext({ user: … })',
   abortSignal: (value) => (isAbortSignal(value) ? undefined : 'the signal of an AbortController'),

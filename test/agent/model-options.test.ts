@@ -18,12 +18,20 @@ describe('what reaches the model besides the prompt', () => {
     expect(model.calls[0]).not.toHaveProperty('maxRetries')
   })
 
-  it.each<[string, unknown]>([['temperature', 'hot'], ['maxOutputTokens', '5'], ['seed', Number.NaN], ['maxRetries', true], ['stopSequences', 'END']])('[G1.12] a setting of the wrong type is rejected by name: %s', async (name, value) => {
+  it.each<[string, unknown]>([['temperature', 'hot'], ['maxOutputTokens', '5'], ['seed', Number.NaN], ['maxRetries', true], ['stopSequences', 'END'], ['headers', 'x-trace: 1'], ['headers', { a: 1 }]])('[G1.12] a setting of the wrong type is rejected by name: %s', async (name, value) => {
     const model = scriptedModel(['Hi.'])
     const wrong = { modelSettings: { [name]: value } } as never
     const named = { code: 'invalid_argument', details: { option: `modelSettings.${name}` } }
     await expect(new Agent({ id: 'a', model }).generate('Go.', wrong)).rejects.toMatchObject(named)
     await expect((async () => new Agent({ id: 'a', model: [Object.assign({ model }, wrong)] }).generate('Go.'))()).rejects.toMatchObject(named)
+    expect(model.calls).toEqual([])
+  })
+
+  it('[G1.12] provider options that are of no provider are rejected', async () => {
+    const model = scriptedModel(['Hi.'])
+    const flat = { providerOptions: { reasoningEffort: 'low' } } as never
+    await expect(new Agent({ id: 'a', model }).generate('Go.', flat)).rejects.toMatchObject({ code: 'invalid_argument', details: { option: 'providerOptions' } })
+    await expect((async () => new Agent({ id: 'a', model: [Object.assign({ model }, flat)] }).generate('Go.'))()).rejects.toMatchObject({ details: { option: 'providerOptions' } })
     expect(model.calls).toEqual([])
   })
 

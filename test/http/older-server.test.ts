@@ -52,7 +52,7 @@ describe('an older server', () => {
     await expect.poll(() => watched.getSnapshot().connection).toBe('live')
     await watched.send('One.')
     await expect.poll(() => textOf(watched)).toEqual(['user: One.', 'assistant: Answer 0.'])
-    expect(watched.getSnapshot()).toMatchObject({ sendError: null, status: 'idle' })
+    await expect.poll(() => watched.getSnapshot()).toMatchObject({ sendError: null, status: 'idle' })
     // As a signal it would enter the active run.
     await expect(watched.queue('Two.')).rejects.toMatchObject({ code: 'unsupported_option', message: expect.stringContaining('sendMessage()') })
     expect(watched.getSnapshot()).toMatchObject({ sendError: expect.stringContaining('no queue'), status: 'idle' })

@@ -49,11 +49,19 @@ export const modelSettingNames: Record<keyof ModelSettings, true> = {
 
 const settingsOfText: ReadonlySet<string> = new Set(['stopSequences', 'headers', 'reasoning'])
 
+/** Whether provider options are an object for each provider: an option that stands alone reaches none. */
+export function hasOptionsByProvider(options: unknown): boolean {
+  return isObject(options) && Object.values(options).every((one) => one === undefined || isObject(one))
+}
+
 /** What an invalid model setting must be, by its name; undefined where all are valid. */
 export function invalidSetting(settings: object): { name: string; wanted: string } | undefined {
   for (const [name, value] of Object.entries(settings) as Array<[string, unknown]>) {
     if (value === undefined || value === null) continue
     if (!settingsOfText.has(name) && !Number.isFinite(value)) return { name, wanted: 'a number' }
+    if (name === 'headers' && !(isObject(value) && Object.values(value).every((one) => one === undefined || typeof one === 'string'))) {
+      return { name, wanted: 'an object of texts' }
+    }
     if (name === 'stopSequences' && !(Array.isArray(value) && value.every((one) => typeof one === 'string'))) {
       return { name, wanted: 'a list of texts' }
     }
@@ -113,9 +121,7 @@ const candidateChecks: Record<keyof ModelCandidate, (value: unknown) => string |
   model: () => undefined,
   maxRetries: (value) => (Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a whole number'),
   modelSettings: (value) => (isObject(value) ? undefined : 'an object'),
-  providerOptions: (value) => {
-    return isObject(value) && Object.values(value).every(isObject) ? undefined : 'an object with one object for each provider'
-  },
+  providerOptions: (value) => (hasOptionsByProvider(value) ? undefined : 'an object with one object for each provider'),
   headers: (value) => {
     return isObject(value) && Object.values(value).every((one) => typeof one === 'string') ? undefined : 'an object of strings'
   },

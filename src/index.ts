@@ -3,7 +3,8 @@ import { checkNodeVersion } from './base/node-version.ts'
 checkNodeVersion()
 
 // The runtime
-export { Heed, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
+export { Heed, type CloseOptions, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
+export type { RunLimits } from './thread/runtime/run-slots.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/resource-memory.ts'
 export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'

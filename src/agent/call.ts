@@ -155,7 +155,9 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
   const { runId, rows, inputCount, options, continues, emit } = call
   if (site.ephemeralRuns.suspended(runId)) throw suspendedAlready(runId)
   const ephemeralRun = site.ephemeralRuns.begin()
+  let slot: (() => void) | undefined
   try {
+    slot = await site.threads.runSlots.enterEphemeral(runId, ephemeralRun.closing)
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
     const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
@@ -170,12 +172,14 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))
     const over = () => {
       for (const end of unlink) end()
+      slot?.()
       ephemeralRun.end()
     }
     const waited = continues && { runId, threadId: '', step: 0, suspended: [...continues.calls], started: [] }
     const continuation = waited && continuationOf(waited, rows, () => true)
     return { result: runInTrace(trace, () => runLoop(run, continuation)).finally(over) }
   } catch (error) {
+    slot?.()
     ephemeralRun.end()
     throw error
   }

@@ -87,6 +87,8 @@ export type HeedErrorCode =
   | 'too_large'
   | 'unsupported_media_type'
   | 'rate_limited'
+  /** More threads wait for a run than the process allows. */
+  | 'overloaded'
   | 'idempotency_key_reused'
   | 'unreachable'
   // Storage

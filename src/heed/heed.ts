@@ -11,6 +11,7 @@ import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import type { CedarPolicies } from '../policy/policies.ts'
 import type { Storage } from '../store/contract/storage.ts'
+import { RunSlotPool, type RunLimits } from '../thread/runtime/run-slots.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Sites, type Site } from './site.ts'
 import { Channels } from './channels.ts'
@@ -24,6 +25,8 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   storage?: Storage
   /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
   bus?: Bus
+  /** How many runs this process has at the same time, and how many threads may wait for one. */
+  limits?: RunLimits
   notifications?: NotificationsConfig
   /** Channels whose messages agents wait for. */
   channels?: readonly Channel[]
@@ -49,6 +52,14 @@ export interface TickOptions {
   requestContexts?: readonly RequestContext[]
 }
 
+export interface CloseOptions {
+  /**
+   * How long the runs may go on to their next boundary, which is stored; those that a caller of this process waits for, to their end.
+   * Meanwhile this process begins no run, and sends are stored for other processes. Defaults to 0.
+   */
+  drainMs?: number
+}
+
 /** How much was done. */
 export interface TickResult {
   threads: number
@@ -59,7 +70,7 @@ export interface TickResult {
   pruned: number
 }
 
-const known = ['agents', 'storage', 'bus', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock']
+const known = ['agents', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock']
 
 /** The agents of a program and the storage of their threads. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -86,6 +97,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   constructor(config: HeedConfig<Agents> = {}) {
     checkNames('new Heed()', config, known)
     checkTracing(config.tracing)
+    checkLimits(config.limits)
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
@@ -99,6 +111,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       clock: this.clock,
       logger: this.logger,
       tracing: config.tracing,
+      runSlots: new RunSlotPool(config.limits),
       inbox,
       hasChannels: () => this.channels.size > 0,
       onOpen: () => this.#onStorageOpen(),
@@ -298,11 +311,37 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     }
   }
 
-  /** Stops running and releases every thread to other processes. The process can exit afterwards. */
-  async close(): Promise<void> {
+  /**
+   * Stops running and releases every thread to other processes. The process can exit afterwards. By default runs are cut at once, and
+   * repeat what was not stored; with `drainMs` they go on to their next boundary first, for at most so long.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkNames('close()', options, ['drainMs'])
+    const { drainMs = 0 } = options
+    checkWhole('drainMs', drainMs)
+    if (drainMs > 0) await this.drain(drainMs)
     await this.sources.stop()
     await this.sites.close()
   }
+
+  /**
+   * @internal Claims no thread any more, and lets the runs go on to their next boundary: for at most so long, and until the signal aborts.
+   * What is sent meanwhile is stored, for other processes.
+   */
+  async drain(ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    const timer = this.clock.after(ms, resolve)
+    signal?.addEventListener('abort', () => resolve(), { once: true })
+    await this.sites.drain(over)
+    timer.cancel()
+  }
+}
+
+function checkLimits(limits: unknown): void {
+  if (limits === undefined) return
+  const names = ['runs', 'waitingRuns']
+  checkNames('limits', limits, names)
+  for (const [name, value] of Object.entries(limits as object)) if (value !== undefined) checkWhole(`limits.${name}`, value, 1)
 }
 
 function sum(counts: readonly number[]): number {

@@ -9,6 +9,7 @@ import { Schedules } from '../schedule/schedules.ts'
 import { notificationStoreOf, scheduleStoreOf, storageKey, threadStoreOf, watchStoreOf, type Storage } from '../store/contract/storage.ts'
 import { defaultStorageKey, defaultStorage } from '../store/default.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
+import type { RunSlotPool } from '../thread/runtime/run-slots.ts'
 import { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 import { Watches, type ReceivePolicy, type WatchesOptions } from '../watch/watches.ts'
@@ -20,6 +21,7 @@ export interface SiteOptions {
   logger?: Logger
   tracing?: TracingOptions | false | undefined
   bus?: Bus
+  runSlots?: RunSlotPool
   inbox?: InboxSettings
   receivePolicy?: ReceivePolicy | undefined
   /** The categories that the policies of a resource name. */
@@ -51,7 +53,7 @@ export class Site implements RunEnvironment {
 
   /** Without a storage, the default one is opened when it is first used. */
   constructor(key: unknown, storage: Storage | undefined, options: SiteOptions) {
-    const { clock, logger, tracing, bus, onOpen, inbox: settings = inboxSettings() } = options
+    const { clock, logger, tracing, bus, runSlots, onOpen, inbox: settings = inboxSettings() } = options
     this.key = key
     this.toolPolicy = options.toolPolicy
     this.#given = storage
@@ -62,6 +64,7 @@ export class Site implements RunEnvironment {
       ...(clock ? { clock } : {}),
       ...(logger ? { logger } : {}),
       ...(bus ? { bus } : {}),
+      ...(runSlots ? { runSlots } : {}),
     })
     // The agents of a Heed are expected there; an agent that belongs to none may have been forgotten.
     this.#logDefault = (message, fields) => this.threads.logger[onOpen ? 'info' : 'warn'](message, fields)
@@ -153,6 +156,11 @@ export class Sites {
 
   #dropClosed(): void {
     for (const [key, { threads }] of this.#open) if (threads.closing) this.#open.delete(key)
+  }
+
+  /** Lets the runs of all sites go on to their next boundary, or until the promise has resolved. */
+  async drain(until: Promise<void>): Promise<void> {
+    await Promise.all(this.all().map((site) => site.threads.drain(until)))
   }
 
   /** Closes all sites, and those that are asked for later. */

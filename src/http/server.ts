@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { checkNames, checkText, refused } from '../base/arguments.ts'
+import { checkNames, checkText, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import type { Heed } from '../heed/heed.ts'
+import type { CloseOptions, Heed } from '../heed/heed.ts'
 import { isLoopback } from './request/exchange.ts'
 import { defaults, optionNames, RequestHandler, type HandlerOptions } from './handler.ts'
 import { NodeListener } from './request/node-exchange.ts'
@@ -23,12 +23,20 @@ export interface ServeOptions extends HandlerOptions {
   hostname?: string
   /** On SIGTERM and SIGINT, disconnect clients and hand threads over to other processes. Defaults to true. */
   handleSignals?: boolean
+  /**
+   * How long runs may go on to their next boundary after SIGTERM, in milliseconds. Until then requests are accepted: what they send is
+   * stored, and other processes run it. A second signal ends the wait; SIGINT does not wait. Defaults to 20 s.
+   */
+  drainMs?: number
 }
 
 export interface RunningServer {
   url: string
-  /** Stops accepting requests, lets authenticated ones finish, hands threads over, and closes the Heed. */
-  close(): Promise<void>
+  /**
+   * Stops accepting requests, lets authenticated ones finish, hands threads over, and closes the Heed. With `drainMs`, runs go on to their
+   * next boundary first, for at most so long, and requests are accepted until then.
+   */
+  close(options?: CloseOptions): Promise<void>
 }
 
 /** How long active requests may take after `close()` before their connections are cut. */
@@ -40,7 +48,7 @@ const probingMs = 15_000
 /** Serves a Heed on Node, and starts it: runs that an earlier process left are continued. */
 export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
   checkServeOptions(options)
-  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
+  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, drainMs: onSigterm = 20_000, ...handlerOptions } = options
   const handler = new RequestHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
   const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
   // TCP probes find a peer that is gone, provided that they end before the next heartbeat is sent.
@@ -68,8 +76,15 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   }
 
   let closing: Promise<void> | undefined
-  const close = () => (closing ??= shutDown())
-  const shutDown = async () => {
+  const atOnce = new AbortController()
+  const close = async (given: CloseOptions = {}) => {
+    checkNames('close()', given, ['drainMs'])
+    const { drainMs = 0 } = given
+    checkWhole('drainMs', drainMs)
+    await (closing ??= shutDown(drainMs))
+  }
+  const shutDown = async (drainMs: number) => {
+    if (drainMs > 0) await heed.drain(drainMs, atOnce.signal)
     for (const signal of signals) process.off(signal, onSignal)
     handler.close()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -83,24 +98,26 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
     await closed
     cut.cancel()
   }
-  const onSignal = () => {
-    void close().then(() => process.exit(0), (error: unknown) => {
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (closing || signal === 'SIGINT') atOnce.abort()
+    void close({ drainMs: signal === 'SIGINT' ? 0 : onSigterm }).then(() => process.exit(0), (error: unknown) => {
       heed.logger.error('closing the server failed', { error: String(error) })
       process.exit(1)
     })
   }
   const signals = ['SIGTERM', 'SIGINT'] as const
-  if (handleSignals) for (const signal of signals) process.once(signal, onSignal)
+  if (handleSignals) for (const signal of signals) process.on(signal, onSignal)
   const { port: boundPort } = server.address() as AddressInfo
   return { url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${boundPort}`, close }
 }
 
 function checkServeOptions(options: ServeOptions): void {
-  checkNames('serve()', options, [...optionNames, 'port', 'hostname', 'handleSignals'])
-  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, auth } = options
+  checkNames('serve()', options, [...optionNames, 'port', 'hostname', 'handleSignals', 'drainMs'])
+  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, drainMs = 0, auth } = options
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw refused('port', 'a whole number from 0 to 65535')
   checkText('hostname', hostname)
   if (typeof handleSignals !== 'boolean') throw refused('handleSignals', 'true or false')
+  checkWhole('drainMs', drainMs)
   const isOpen = auth === undefined || auth === 'local'
   if (isOpen && !isLoopback(hostname)) {
     throw new HeedError(

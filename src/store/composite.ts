@@ -17,6 +17,11 @@ export interface CompositeStoreOptions {
 const knownDomains: Record<Domain, true> = {
   memory: true, notifications: true, schedules: true, subscriptions: true, recall: true, watches: true,
 }
+/** Domains of other frameworks that Heed does not have. */
+const missingDomains: Readonly<Record<string, string>> = {
+  workflows: 'Heed has no workflows yet',
+  observability: 'Heed stores no traces: they go to OpenTelemetry',
+}
 const knownOptions: readonly string[] = ['id', 'domains', 'default', 'retention']
 
 /** A storage that is composed of others, domain by domain. */
@@ -72,7 +77,8 @@ function checkCompositeOptions(given: CompositeStoreOptions): void {
   }
   for (const [name, store] of Object.entries(given.domains ?? {})) {
     if (!Object.hasOwn(knownDomains, name)) {
-      throw new HeedError('unsupported_option', `There is no domain '${name}'. Known: ${Object.keys(knownDomains).join(', ')}.`, {
+      const why = Object.hasOwn(missingDomains, name) ? ` (${missingDomains[name]}: leave it out)` : ''
+      throw new HeedError('unsupported_option', `There is no domain '${name}'${why}. Known: ${Object.keys(knownDomains).join(', ')}.`, {
         details: { option: `domains.${name}` },
       })
     }

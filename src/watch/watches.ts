@@ -20,7 +20,7 @@ import { explainMessage, type ExplainedWatch } from './explain.ts'
 import { judgementOf, judgeQuestion, type Judgement } from './judge.ts'
 import { annotationGraceMs, maxModelLosses, type Verdict } from './machine.ts'
 import { Replies, type AnsweringChannel } from './replies/replies.ts'
-import { Slots } from './slots.ts'
+import { Slots } from '../base/slots.ts'
 
 /** An agent whose thread waits. */
 export interface WatchingAgent extends Runnable {

@@ -89,7 +89,8 @@ const logger = { ...silentLogger, warn: (message: string, fields: { code?: unkno
 const clock = process.env.HEED_CLOCK_START ? fastClock(4, Number(process.env.HEED_CLOCK_START)) : systemClock
 const storage = new LibSQLStore({ url: `file:${file}`, clock })
 const bus = process.env.HEED_REDIS ? new RedisBus({ url: process.env.HEED_REDIS }) : undefined
-const heed = new Heed({ agents, storage, logger, clock, ...(bus && { bus }) })
+const runs = Number(process.env.HEED_RUNS ?? 2_000)
+const heed = new Heed({ agents, storage, logger, clock, limits: { runs }, ...(bus && { bus }) })
 const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()
@@ -97,7 +98,7 @@ const outcomes = new Map<string, Promise<unknown>>()
 
 const commands = {
   start: () => heed.start(),
-  close: () => heed.close(),
+  close: (drainMs = 0) => heed.close({ drainMs }),
   pid: () => process.pid,
   warnings: () => warnings,
   /** Answers when it is stored. */

@@ -4,6 +4,8 @@ const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
   { file: 'test/memory/guarded-context.test.ts', title: '[G3.8] checkInput() of an agent gives a program the same check', covers: { CheckInputOptions: 'threadId resourceId requestContext' } },
+  { file: 'test/thread/run-limits.test.ts', covers: { HeedConfig: 'limits', RunLimits: 'runs waitingRuns' } },
+  { file: 'test/cluster/draining.test.ts', covers: { CloseOptions: 'drainMs', ServeOptions: 'drainMs' } },
   { file: 'test/redis/bus.test.ts', covers: { RedisBusOptions: 'url client keyPrefix maxEntries' } },
   { file: recall, title: 'topK, messageRange and scope', covers: { SemanticRecallOptions: 'topK messageRange scope' } },
   { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },

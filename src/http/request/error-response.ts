@@ -33,6 +33,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   unsupported_media_type: 415,
   tripwire: 422,
   rate_limited: 429,
+  overloaded: 429,
   provider_error: 502,
   stream_broken: 502,
   closed: 503,

@@ -6,25 +6,25 @@ import { noUsage } from '../../run/model/model-parts.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import { Run } from '../../run/loop/run.ts'
-import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../../run/loop/run-contract.ts'
+import type { InputChange, RunCommit, RunCommitted, RunHost } from '../../run/loop/run-contract.ts'
 import { type RunResult, failedResult } from '../../run/output/run-result.ts'
-import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, MailboxRow, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
 import { abortEarly } from './early-abort.ts'
 import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
 import { maxHeldBack, whileFull } from './process-lease.ts'
 import {
-  continuationOf, errorJSON, errorRow, inputChunks, parked, refusalError, reportFailure, tracedRun, withdrawBegun,
+  continuationOf, errorJSON, errorRow, inputChunks, parked, reportFailure, runEnd, tracedRun, withdrawBegun,
 } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../stream/live.ts'
 import { abortThread, cancelPending } from '../control/abort.ts'
 import type { LocalCall } from '../send/waiters.ts'
+import type { RunTurn } from './run-slots.ts'
 import type { ThreadRuntime } from './runtime.ts'
-import type { TitleSlot } from './titles.ts'
 import { restoreOptions } from '../send/stored-options.ts'
 import type { HostAbort, RunRequest, Titler } from './runnable.ts'
-import { codeOf, seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
+import { seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often without ending is parked. */
 const maxAttempts = 10
@@ -34,6 +34,7 @@ export class ThreadHost implements RunHost {
   readonly fence: Fence
   readonly live: LiveThread
   readonly #runtime: ThreadRuntime
+  readonly #turn: RunTurn
   readonly #drained: DrainedSignals
   #run: Run | undefined
   #begun: BegunRun | undefined
@@ -64,8 +65,9 @@ export class ThreadHost implements RunHost {
   /** The chunks since the lease expired, until the store confirms it. */
   #heldBack: Chunk[] | undefined
 
-  constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
+  constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread, turn: RunTurn) {
     this.#runtime = runtime
+    this.#turn = turn
     this.#drained = new DrainedSignals(runtime)
     this.fence = fence
     this.live = live
@@ -96,6 +98,8 @@ export class ThreadHost implements RunHost {
     this.live.beginEpoch(this.fence.epoch)
     try {
       for (let begun = first; this.#hasWork; begun = undefined) {
+        // The next process begins it.
+        if (begun === undefined && this.#runtime.draining) return
         if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, this.#runtime.windows)
         // A process that has the agent of the pending signals must run the thread.
         if (!begun) return this.#runtime.peers.requestRunner(this.fence.threadId)
@@ -104,6 +108,7 @@ export class ThreadHost implements RunHost {
         while (this.#clearUpTo !== undefined) await this.#cancelPending()
         this.#runEnded.resolve()
         this.#runEnded = Promise.withResolvers()
+        if (this.#hasWork) await this.#turn.pass()
       }
     } finally {
       this.#hasWork = false
@@ -239,7 +244,7 @@ export class ThreadHost implements RunHost {
       if (this.#suspended && this.#localOptions) waiters.retainOptions(run.runId, this.#localOptions)
       this.#localOptions = undefined
       // A closing process publishes no further run in this epoch.
-      if (!this.#ended) this.live.endRun(this.#suspended, this.#hasWork && !this.#runtime.closing)
+      if (!this.#ended) this.live.endRun(this.#suspended, this.#hasWork && !this.#runtime.draining)
     }
   }
 
@@ -399,7 +404,7 @@ export class ThreadHost implements RunHost {
     try {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
-      if (end) step.end = this.#runEnd(end, titleSlot)
+      if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until)
       committed = await this.#commitStep(step)
       this.#lostOptions = undefined
     } catch (error) {
@@ -484,16 +489,9 @@ export class ThreadHost implements RunHost {
 
   beforeModelCall(): void {
     this.#drained.confirm()
-  }
-
-  #runEnd(end: RunCommitEnd, titleSlot: TitleSlot | undefined): RunEnd {
-    if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
-    if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#drained.unread) }
-    const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
-    if (end.error) ended.error = errorJSON(end.error)
-    if (end.status === 'failed' && this.#drained.unread) ended.error = { ...ended.error, code: codeOf(end.error), unread: true }
-    if (this.#clearUpTo !== undefined) ended.clearPending = true
-    if (titleSlot) ended.titleUntil = titleSlot.until
-    return ended
+    if (!this.#runtime.draining || this.#callers.length > 0) return
+    // Everything before is stored, and no caller here awaits the rest: another process continues.
+    this.#leaseLost ??= closed()
+    this.#stop?.abort(this.#leaseLost)
   }
 }

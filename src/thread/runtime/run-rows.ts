@@ -6,15 +6,16 @@ import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Continuation } from '../../run/loop/loop.ts'
+import type { RunCommitEnd } from '../../run/loop/run-contract.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import { childThreadId } from '../../store/contract/thread-row.ts'
-import type { BegunRun, Fence, RunRow, StepCommit } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, RunEnd, RunRow, StepCommit } from '../../store/contract/threads.ts'
 import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import type { LocalCall } from '../send/waiters.ts'
-import { drainedRows } from './drained-signals.ts'
+import { codeOf, drainedRows } from './drained-signals.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** Whether a tool may run again after a crash. */
@@ -111,8 +112,20 @@ export function inputChunks({ run: { runId, agentId }, taken, resumed }: BegunRu
   return [start, ...drainedRows(taken).flatMap((row) => (row.role === 'signal' ? signalToDataChunk(rowToSignal(row), runId) : []))]
 }
 
+/** The end of a run as it is stored. `unread`: no model was called; `clearPending`: pending signals are cancelled with it. */
+export function runEnd(end: RunCommitEnd, unread: boolean, clearPending: boolean, titleUntil: number | undefined): RunEnd {
+  if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
+  if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, unread) }
+  const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
+  if (end.error) ended.error = errorJSON(end.error)
+  if (end.status === 'failed' && unread) ended.error = { ...ended.error, code: codeOf(end.error), unread: true }
+  if (clearPending) ended.clearPending = true
+  if (titleUntil !== undefined) ended.titleUntil = titleUntil
+  return ended
+}
+
 /** A rejection as it is stored with its run. `unread`: no model was called. */
-export function refusalError({ reason, processorId, metadata }: Tripwire, unread: boolean): JSONObject {
+function refusalError({ reason, processorId, metadata }: Tripwire, unread: boolean): JSONObject {
   return {
     message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}),
   }

@@ -14,11 +14,14 @@ import { LiveThread } from '../stream/live.ts'
 import { SideChunks } from '../stream/side-chunks.ts'
 import { Peers } from '../cluster/peers.ts'
 import { RegisteredAgents, type BackgroundService, type RunEnvironment } from './runnable.ts'
+import { RunSlotPool, RunSlots, RunTurn } from './run-slots.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
+import { LostAnswers } from './lost-answers.ts'
 import { isClosed, LaterClaims, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
 import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
 import { RecentMap } from '../../base/recent-map.ts'
+import type { Release } from '../../base/slots.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 import { runOutsideCalls } from '../../run/tools/active-call.ts'
@@ -34,6 +37,7 @@ const finalCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['closed', 'fence
 
 interface HostEntry {
   host: ThreadHost
+  turn: RunTurn
   done: Promise<void>
 }
 
@@ -59,6 +63,8 @@ export interface ThreadRuntimeOptions {
   leaseMs?: number
   /** How often the store is swept for threads that need a runner. Defaults to 5 s. */
   sweepMs?: number
+  /** The slots of the runs of this process, which its runtimes share. */
+  runSlots?: RunSlotPool
 }
 
 /** The threads of one store in one process: their hosts, their subscribers and the callers that wait for outcomes. */
@@ -85,7 +91,9 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly pendingEchoes = { persisted: new PendingEchoes(), ended: new PendingEchoes() }
   /** What subscribers receive beside the streams of their threads. */
   readonly sideChunks = new SideChunks()
+  readonly runSlots: RunSlots
   closing = false
+  #draining = false
   /** The store can be called without waiting. */
   isOpen = false
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
@@ -102,8 +110,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly #laterClaims = new LaterClaims(this, (threadId, again) => this.#claimAgain(threadId, again))
   /** Claims of one thread run one after the other, so that a second one finds the host of the first. */
   readonly #claims = new KeyedMutex()
-  /** Calls under way that may give this process the lease of a thread; `lost`: an answer to one of them was lost. */
-  readonly #asks = new Map<string, { count: number; lost: boolean }>()
+  readonly #lostAnswers = new LostAnswers(this, this.#laterClaims, (threadId) => this.#adopt(threadId))
   readonly #services: BackgroundService[] = []
   readonly #sweeper = new Sweeper(this, sweepPage, () => {
     for (const service of this.#services) service.poll?.()
@@ -121,6 +128,12 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.owner = this.newId()
     this.lease = new ProcessLease(this, options.leaseMs ?? 10_000)
     this.sweepMs = options.sweepMs ?? 5_000
+    this.runSlots = new RunSlots(this, options.runSlots ?? new RunSlotPool())
+  }
+
+  /** This process claims no thread any more, and its runs end at their next boundary: it is about to close. */
+  get draining(): boolean {
+    return this.#draining || this.closing
   }
 
   addActive({ runId, agentId, threadId, resourceId }: Pick<RunRow, 'runId' | 'agentId' | 'threadId' | 'resourceId'>): void {
@@ -184,10 +197,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   isClosedBy(failure: unknown): boolean {
     if (this.closing) return true
     if (!isClosed(failure)) return false
-    if (this.#hosts.size > 0)
-      this.logger.warn('the storage was closed while threads ran on it; they continue when it is opened again', {
-        threads: this.#hosts.size,
-      })
+    const threads = this.#hosts.size
+    if (threads > 0) this.logger.warn('the storage was closed while threads ran on it; they continue when it is opened again', { threads })
     this.close().catch(() => {})
     return true
   }
@@ -195,11 +206,11 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   /** Claims and runs threads that need a runner. Returns how many. */
   async sweep(limit = sweepPage): Promise<number> {
     await this.open()
-    if (this.lease.failure) return 0
+    if (this.lease.failure || this.draining) return 0
     const orphans = await this.store.listOrphans(this.lease.storeTime, limit, this.agentIds())
     let taken = 0
     for (const { threadId } of orphans) {
-      if (this.closing) break
+      if (this.draining) break
       // One thread that can't be claimed must not keep the others waiting.
       const claimed = await this.wake(threadId).catch((error: unknown) => {
         if (!this.isClosedBy(error)) this.logger.error('a thread without a runner could not be claimed', { threadId, error: String(error) })
@@ -213,55 +224,44 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
 
   /**
    * Claims the thread if it needs a runner, and runs it. `again`: a lease of this process that its host gave up; it is not claimed where
-   * another host of this process has the thread since.
+   * another host of this process has the thread since. Without a free slot, the thread is claimed later. `given`: the slot for its run.
    */
-  async wake(threadId: string, again?: FormerLease): Promise<boolean> {
-    const claimed = await this.retryOnce(threadId, () => this.#claims.run(threadId, async () => {
+  wake(threadId: string, again?: FormerLease, given?: Release): Promise<boolean> {
+    const claim = async (slot: Release | undefined) => {
       if (this.lease.failure) throw this.lease.failure
-      if (again && this.#hosts.has(threadId)) return null
+      if (this.draining || (again && this.#hosts.has(threadId))) return false
       const granted = await this.store.claim(threadId, this.owner, this.agentIds(), again)
-      if (granted) this.run(granted.fence)
-      return granted
-    }))
-    return claimed !== null
+      if (granted) this.run(granted.fence, undefined, undefined, slot)
+      return granted !== null
+    }
+    return this.runSlots.claiming(threadId, given, again !== undefined, (slot) => (
+      this.retryOnce(threadId, () => this.#claims.run(threadId, () => claim(slot)))
+    ))
   }
 
-  /**
-   * Calls the store for something that may give this process the lease of the thread. Where the answer is lost, the lease may be this
-   * process's: the call is repeated once, which is safe since all ids are stable, and the thread is run.
-   */
-  async retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
-    const asks = this.#asks.get(threadId) ?? { count: 0, lost: false }
-    this.#asks.set(threadId, asks)
-    asks.count++
-    try {
-      return await ask().catch((error: unknown) => {
-        this.lease.fail(error)
-        if (isHeedError(error) && !error.retryable) throw error
-        asks.lost = true
-        return ask()
-      })
-    } finally {
-      // The last call looks after the thread: an answer that is still under way may bring the lease.
-      if (--asks.count === 0) {
-        this.#asks.delete(threadId)
-        if (asks.lost) await this.#adopt(threadId).catch((error: unknown) => this.#laterClaims.add(threadId, error))
-      }
-    }
+  /** Calls the store for something that may give this process the lease of the thread, and looks for the lease if the answer is lost. */
+  retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    return this.#lostAnswers.retryOnce(threadId, ask)
   }
 
   /** Runs a thread whose lease names this process although no host here has that lease, and none is about to claim it again. */
   #adopt(threadId: string): Promise<void> {
     return this.#claims.run(threadId, async () => {
       const thread = await this.store.getThread({ threadId })
-      if (thread?.status !== 'running' || thread.owner !== this.owner) return
+      if (thread?.status !== 'running' || thread.owner !== this.owner || this.draining) return
       // A host of an earlier lease ends by itself.
       if ((this.hostOf(threadId)?.fence.epoch ?? -1) >= thread.epoch || this.#laterClaims.has(threadId)) return
-      const asks = this.#asks.get(threadId)
-      if (asks) return void (asks.lost = true)
+      if (this.#lostAnswers.leaveToCall(threadId)) return
       this.logger.warn('a thread is run whose lease was granted while the answer of the store was lost', { threadId })
       this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
     })
+  }
+
+  /** Claims no thread any more, and lets the runs go on to their next boundary, or until the promise resolves. */
+  async drain(until: Promise<void>): Promise<void> {
+    this.#draining = true
+    this.runSlots.stop()
+    await Promise.race([until, Promise.all([...this.#unfinished].map(({ done }) => done))])
   }
 
   /**
@@ -271,6 +271,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   async close(): Promise<void> {
     if (this.closing) return
     this.closing = true
+    this.runSlots.stop()
     this.lease.stop()
     this.#sweeper.stop()
     this.#laterClaims.stop()
@@ -309,27 +310,29 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
 
   /**
    * Runs a thread whose lease this process has, beginning with `begun` where the store began the run already. The previous run of the
-   * thread publishes its last chunk first.
+   * thread publishes its last chunk first. `slot`: that of the run, if it was taken.
    */
-  run(fence: Fence, resourceId?: string, begun?: BegunRun | null): void {
-    if (this.closing) return
+  run(fence: Fence, resourceId?: string, begun?: BegunRun | null, slot?: Release): void {
+    if (this.closing) return slot?.()
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
     // Several answers may bring one lease, such as those of a repeated send.
-    if (before && before.host.fence.epoch >= fence.epoch) return
+    if (before && before.host.fence.epoch >= fence.epoch) return slot?.()
     const { lapses } = this.lease
     const live = this.acquireLive(threadId)
     live.resourceId = resourceId ?? live.resourceId
-    const host = new ThreadHost(this, fence, live)
+    const turn = new RunTurn(this.runSlots, threadId, () => live.resourceId ?? '', slot)
+    const host = new ThreadHost(this, fence, live, turn)
     // A host that has work although its lease is another's may be of a deleted thread: that one is not waited for.
     const ended = before?.host.hasWork ? this.#endedOrFormer(before) : before?.done
     // The end of a run without a host is published first.
     const ending = this.pendingEchoes.ended.flushed(threadId)
     const free = ending ? Promise.all([ended, ending]).then(() => this.#publishing.get(threadId)) : ended
     const done = this.#whenFree(threadId, free, this.peers.poll())
+      .then(() => turn.begin())
       .then(() => {
         // A run that has not begun begins in the next process.
-        if (this.closing && !begun) return undefined
+        if (this.draining && !begun) return undefined
         if (this.lease.failure) throw this.lease.failure
         this.peers.attach(live)
         if (this.lease.expired) return this.lease.renew().then(() => runOutsideCalls(() => host.work()))
@@ -337,15 +340,12 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
       })
       .then(() => this.#laterClaims.succeed(threadId), (error: unknown) => this.#onHostFailure(fence, error))
       .then(() => this.#onHostEnd(threadId, entry))
-    const entry: HostEntry = { host, done }
+    const entry: HostEntry = { host, turn, done }
     this.#hosts.set(threadId, entry)
     this.#unfinished.add(entry)
   }
 
-  /**
-   * Ends the hosts of this thread with a lower epoch: it was deleted or replaced, or another process has claimed it. Later runs do not wait
-   * for them.
-   */
+  /** Ends hosts with a lower epoch, for which later runs do not wait: the thread was deleted or replaced, or claimed elsewhere. */
   endHostsBefore(threadId: string, epoch: number, reason = threadDeleted(threadId)): void {
     for (const { host } of this.#unfinished) if (host.fence.threadId === threadId && host.fence.epoch < epoch) host.end(reason)
     const current = this.#hosts.get(threadId)
@@ -360,10 +360,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     if (!(await endIfFormer(this, host).catch(() => false))) await done
   }
 
-  /**
-   * Resolves when a run or a publication may begin: the run and the publications before it have ended, and the subscriptions of peers are
-   * known.
-   */
+  /** Resolves when a run or a publication may begin: those before it have ended, and the subscriptions of peers are known. */
   #whenFree(threadId: string, before: Promise<void> | undefined, polled: Promise<void> | undefined): Promise<unknown> {
     const publishing = this.#publishing.get(threadId)
     return polled || publishing ? Promise.all([before, publishing, polled]) : (before ?? Promise.resolve())
@@ -371,6 +368,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
 
   #onHostEnd(threadId: string, entry: HostEntry): void {
     this.#unfinished.delete(entry)
+    entry.turn.end()
     const last = this.#hosts.get(threadId) === entry
     if (last) {
       this.#hosts.delete(threadId)
@@ -425,7 +423,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   }
 
   #onHostFailure(fence: FormerLease, error: unknown): void {
-    if (this.closing || (isHeedError(error) && !error.retryable && finalCodes.has(error.code)))
+    if (this.draining || (isHeedError(error) && !error.retryable && finalCodes.has(error.code)))
       return this.#laterClaims.succeed(fence.threadId)
     this.lease.fail(error)
     if (!this.lease.failure)

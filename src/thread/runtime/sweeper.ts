@@ -68,8 +68,8 @@ export class LaterClaims {
 
   /** `lease`: that of the host that failed. Without it, the thread's lease may be this process's. */
   add(threadId: string, cause: unknown, lease?: FormerLease): void {
-    const { clock, closing, lease: processLease } = this.#runtime
-    if (closing) return
+    const { clock, draining, lease: processLease } = this.#runtime
+    if (draining) return
     const again = lease && { ...lease, excused: lease.excused === true || isStoreFailure(cause) }
     const before = this.#failures.get(threadId)?.count ?? 0
     const waiting = this.#waiting.get(threadId)

@@ -64,6 +64,8 @@ export class Sends {
   readonly #last = new Map<string, Promise<void>>()
   /** For each thread that is idle here, the run that the first pending send starts if it wakes the thread. Later sends enter it. */
   readonly #starting = new Map<string, { runId: string; agentId: string; resourceId: string }>()
+  /** Sends whose threads wait for a process that begins their run. */
+  readonly #deferred = new WeakSet<Accepted>()
   /** Sends on their way to the store or to the disk. A close waits for them. */
   readonly inFlight = new InFlight()
 
@@ -223,15 +225,32 @@ export class Sends {
     if (quota) send.quota = quota
     if (!runtime.isOpen || runtime.closing) await runtime.open()
     if (runtime.lease.failure) throw runtime.lease.failure
-    const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([send]))
+    const checking = runtime.runSlots.checkOverload(send)
+    if (checking) await checking
+    const { mayClaim, slot } = runtime.runSlots.forSend(send)
+    const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([mayClaim ? send : withoutClaim(send)])).catch(
+      (error: unknown) => {
+        slot?.()
+        throw error
+      },
+    )
+    if (!answer || 'error' in answer || !answer.fence) slot?.()
     if (!answer) throw new HeedError('store_failed', 'The store returned no answer to a send.')
     if ('error' in answer) throw answer.error
     const isOurs = answer.owner === undefined || answer.owner === runtime.owner
-    if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun)
+    if (!mayClaim && answer.owner === undefined && answer.state === 'pending') this.#defer(send, answer)
+    if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun, slot)
     else if (answer.route === 'persist' && isOurs && !answer.duplicate) publishPersisted(runtime, send, answer)
     // It may have entered the run before this process received the answer.
     else if (answer.route === 'interrupt' && runtime.waiters.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
+  }
+
+  /** This process begins no run of the thread now: it is claimed when a slot is free, here or in another process. */
+  #defer({ threadId, resourceId }: Send, answer: Accepted): void {
+    this.#deferred.add(answer)
+    this.#runtime.peers.requestRunner(threadId)
+    this.#runtime.runSlots.claimLater(threadId, resourceId)
   }
 
   /** Cuts the stream of the run that a signal interrupts, in whichever process it runs. */
@@ -246,6 +265,11 @@ export class Sends {
    * the store is read: most sends need none.
    */
   #resolveAccepted(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> | undefined {
+    if (this.#deferred.has(answer)) {
+      const about = answer.runId === undefined ? {} : { runId: answer.runId }
+      this.#runtime.waiters.resolveOutcome(target.threadId, id, { action: 'queued', reason: 'busy', ...about })
+      return undefined
+    }
     const unowned = answer.owner === undefined && pendingRoutes.has(answer.route)
     if (unowned) return this.#resolveUnowned(agent, target, id, answer)
     if (answer.duplicate) return this.#resolveDuplicate(target, id, answer)
@@ -383,6 +407,10 @@ export class Sends {
       throw error
     }).finally(() => this.inFlight.end())
   }
+}
+
+function withoutClaim({ claim: _, ...send }: Send): Send {
+  return send
 }
 
 /** The outcome of an accepted send; for a repeated send, the outcome of the first. */

@@ -7,6 +7,7 @@ import { activeCall } from '../../run/tools/active-call.ts'
 import { threadsAbove } from '../../store/contract/thread-row.ts'
 import type { Accepted, Send } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
+import { closed } from '../runtime/ended-threads.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveMemoryOptions, storedOptions } from './stored-options.ts'
@@ -31,6 +32,8 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const { threadId, resourceId, runId, rows } = call
   runtime.register(agent)
   checkAwaitable(runtime, threadId)
+  // A call belongs to this process, which begins no further run.
+  if (runtime.draining) throw closed()
   call.options.abortSignal?.throwIfAborted()
   const options = await resolveMemoryOptions(agent, call.options)
   if (options.runId !== undefined) await checkRunId(runtime, options.runId, threadId)
@@ -49,6 +52,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
       refuseSuspended: true,
     })
     runtime.waiters.markCallAccepted(threadId, id)
+    if (activeCall()) runtime.runSlots.letThrough(threadId)
     if (owner !== runtime.owner) runtime.waiters.awaitRemote(threadId, id)
     // The runner is gone: this process claims the thread, or asks the peers to.
     if (owner === undefined && !(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)

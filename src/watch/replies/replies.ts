@@ -6,7 +6,7 @@ import type { InboundRecord, WatchStore } from '../../store/contract/watches.ts'
 import { storedAnswer } from '../../thread/cluster/run-follower.ts'
 import type { ThreadRuntime } from '../../thread/runtime/runtime.ts'
 import { unlessMissing } from '../../thread/send/queue.ts'
-import { Slots } from '../slots.ts'
+import { Slots } from '../../base/slots.ts'
 import { replyWait, type NoReply } from './machine.ts'
 import { messageSignal, replyText } from './message-signal.ts'
 

@@ -82,6 +82,14 @@ describe('a guarded agent on the thread of another agent', () => {
     expect(JSON.stringify((await (await open.getMemory()).recall({ ...thread, perPage: false })).messages)).toContain('SECRET')
   })
 
+  it('[G3.9] so it is of a message whose id is the name of a property that every object has', async () => {
+    const { open, guarded, prompt } = world({ changes: true })
+    await open.sendMessage({ contents: 'The SECRET is 7.', id: '__proto__' }, thread).outcome
+    await open.generate('Hello.', { memory })
+    await guarded.generate('One.', { memory })
+    expect([prompt().includes('SECRET'), prompt().includes('The [removed] is 7.')]).toEqual([false, true])
+  })
+
   it('[G3.9] what another process checked is not checked again, and a state of the other agent that they reject is not repeated', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-shared-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

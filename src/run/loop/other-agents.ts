@@ -21,8 +21,8 @@ interface CheckedTurns extends JSONObject {
   runs: string[]
   /** Those that are left out. */
   withheld: string[]
-  /** The texts of the rows that processors changed, as they left them. */
-  texts: Record<string, string[]>
+  /** The texts of the rows that processors changed, as they left them. A list: ids of rows are chosen by callers. */
+  changed: Array<{ id: string; texts: string[] }>
 }
 
 /** The rows as the input processors of an agent left them, where they have checked turns of other agents. */
@@ -30,11 +30,11 @@ export function asChecked(rows: readonly MessageRow[], agentId: string): readonl
   const checks = checksOf(rows, agentId)
   if (checks.length === 0) return rows
   const withheld = new Set(checks.flatMap((check) => check.withheld))
-  const texts = new Map(checks.flatMap((check) => Object.entries(check.texts)))
+  const changed = new Map(checks.flatMap((check) => check.changed.map(({ id, texts }) => [id, texts] as const)))
   const turns = turnsOf(rows)
   return rows.flatMap((row) => {
     if (withheld.has(turns.get(row) ?? '')) return []
-    const left = texts.get(row.id)
+    const left = changed.get(row.id)
     return left ? withTexts(row, left) : row
   })
 }
@@ -43,7 +43,7 @@ export function asChecked(rows: readonly MessageRow[], agentId: string): readonl
 export async function checkOtherAgents(run: Run): Promise<void> {
   const turns = await uncheckedTurns(run)
   if (turns.size === 0) return
-  const check: CheckedTurns = { agentId: run.agent.id, runs: [...turns.keys()], withheld: [], texts: {} }
+  const check: CheckedTurns = { agentId: run.agent.id, runs: [...turns.keys()], withheld: [], changed: [] }
   // Together, which is one call of the hooks. Where they reject, each turn alone.
   if (!(await accepts(run, [...turns.values()].flat(), check))) {
     for (const [turn, rows] of turns) if (!(await accepts(run, rows, check))) check.withheld.push(turn)
@@ -79,7 +79,7 @@ async function uncheckedTurns(run: Run): Promise<Map<string, MessageRow[]>> {
 }
 
 /** Whether the processors accept the rows. The texts that they changed are added to the check. */
-async function accepts(run: Run, rows: readonly MessageRow[], { texts }: CheckedTurns): Promise<boolean> {
+async function accepts(run: Run, rows: readonly MessageRow[], { changed }: CheckedTurns): Promise<boolean> {
   const given = rows.map(textsOf)
   try {
     const left = await run.processors.texts(run, given.flat(), 'context')
@@ -87,7 +87,7 @@ async function accepts(run: Run, rows: readonly MessageRow[], { texts }: Checked
     for (const [index, row] of rows.entries()) {
       const own = given[index] ?? []
       const after = left.slice(next, next += own.length)
-      if (own.some((text, at) => text !== after[at])) texts[row.id] = after
+      if (own.some((text, at) => text !== after[at])) changed.push({ id: row.id, texts: after })
     }
     return true
   } catch (error) {

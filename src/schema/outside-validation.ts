@@ -4,8 +4,8 @@ import { HeedError } from '../base/errors.ts'
 import { openWorker } from '../base/worker.ts'
 import type { Validation } from './schema.ts'
 
-/** How long one validation may take, its compilation included. */
-const deadlineMs = 2_000
+/** How long one validation may take, its compilation included. The processor may be busy with other work. */
+const deadlineMs = 5_000
 /** Of all senders, and of one. */
 const maxWaiting = 1_000
 const maxWaitingOfOne = 100

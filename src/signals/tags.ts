@@ -30,7 +30,7 @@ export function mayHaveTag(text: string): boolean {
 const openings = /[<\uFF1C\uFE64\u02C2\u1438]/
 
 /** No code has so many names of reserved tags: such a text is not looked at further. */
-const maxNames = 1_000
+const maxNames = 300
 
 function hasTag(text: string, reserved: readonly string[]): boolean {
   let names = 0

@@ -20,7 +20,7 @@ export function contentProblems(manifest: PackageManifest, packed: readonly stri
   const named = (manifest.files ?? []).filter((entry) => !entry.startsWith('!'))
   const meant = named.filter((entry) => /\.[cm]?tsx?$/.test(entry))
   const problems: string[] = []
-  for (const path of packed) {
+  for (const path of packed.filter((one) => !isTemplate(one))) {
     if (/\.(test|test-d|bench)\./.test(path)) problems.push(`${path} is a test and in the tarball: exclude it in tsconfig.build.json.`)
     if (path.endsWith('.map')) problems.push(`${path} is in the tarball: sources are not published, so turn source maps off.`)
     const isSource = /(?<!\.d)\.[cm]?tsx?$/.test(path)
@@ -44,6 +44,11 @@ export function contentProblems(manifest: PackageManifest, packed: readonly stri
     }
   }
   return problems
+}
+
+/** Files of a project that a user gets, sources and tests included. */
+function isTemplate(path: string): boolean {
+  return path.startsWith('create-heed/templates/')
 }
 
 function targets(target: ExportTarget): string[] {

@@ -5,6 +5,7 @@ import { project } from './project.ts'
 
 /** What each command is given beside `--help` and a wrong option: arguments that it can use where no server and no file is. */
 const given: Record<string, string[]> = {
+  init: ['.'],
   dev: ['missing.ts'],
   start: ['missing.ts'],
   send: ['trip', 'Hello'],
@@ -15,7 +16,7 @@ const given: Record<string, string[]> = {
 
 // Without a terminal on any stream. Run with -u to write the file, and read the difference.
 it('[C1.1] [C1.2] [C1.3] [C1.5] prints the kept output: help, a wrong option, no server or no file, as text and as JSON', async () => {
-  const { folder } = project({})
+  const { folder } = project({ 'notes.txt': '' })
   const lines = commands.flatMap(({ name }) => {
     const words = name.split(' ')
     const args = given[name]

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { RequestContext } from '../run/request-context.ts'
@@ -51,8 +52,13 @@ export async function registerSame(agent: Askable, input: WatchInput, target: Wa
 function checkTarget(target: WatchTarget): void {
   checkNames('awaitSignal()', target, ['threadId', 'resourceId', 'id'])
   for (const field of ['threadId', 'resourceId'] as const) checkName(field, target[field])
-  if (target.id !== undefined) checkName('id', target.id)
+  if (target.id === undefined) return
+  checkName('id', target.id)
+  if (target.id.length > maxIdLength) throw refused('id', `at most ${maxIdLength} characters long`)
 }
+
+/** The ids of a watch's signals are derived from its own, and are limited. */
+const maxIdLength = 200
 
 export async function listWatches(agent: Askable, query: AgentWatchQuery = {}): Promise<WatchPage> {
   checkNames('listWatches()', query, ['resourceId', 'threadId', 'state', 'after', 'limit'])
@@ -117,7 +123,7 @@ export function awaitSignalTool(agent: Runnable, site: Site): Tool {
       if (threadId === undefined || resourceId === undefined)
         throw new HeedError('invalid_argument', 'await_signal needs a thread: what it waits for is sent there.')
       // Providers may give calls of two steps one id.
-      const id = [runId, nestingOf(context)?.step ?? 0, toolCallId].join(':')
+      const id = callId([runId, nestingOf(context)?.step ?? 0, toolCallId].join(':'))
       const waiting = await conversationOf(site, { threadId, resourceId, runId })
       const watch = await site.watches.register(agent, input as WatchInput, { id, resourceId, ...waiting })
       return {
@@ -128,6 +134,11 @@ export function awaitSignalTool(agent: Runnable, site: Site): Tool {
       }
     },
   })
+}
+
+/** Providers, and agents that call agents, make ids of any length. */
+function callId(id: string): string {
+  return id.length <= maxIdLength ? id : `call-${createHash('sha256').update(id).digest('hex')}`
 }
 
 /**

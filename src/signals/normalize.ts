@@ -146,6 +146,7 @@ export const reservedIdPrefixes = {
   summary: 'notification-summary:',
   occurrence: 'schedule:',
   watch: 'watch:',
+  hit: 'watch-hit:',
 } as const
 
 const maxIdLength = 256

@@ -65,9 +65,8 @@ export class Deliveries {
       const signal = deliverySignal(delivery, isDenied, runtime.clock.now())
       const { threadId, resourceId } = watch
       // What is answered in a conversation is the text of one run: like a message of it, the signal starts its own.
-      const own = delivery.answered ? { ifIdle: { streamOptions: { runId: id } } } : {}
       const mode = delivery.answered ? 'queue' : 'now'
-      await runtime.sends.sendAccepted(runtime.agent(watch.agentId), mode, signal, { threadId, resourceId, ...own }, { threadCreatedAt })
+      await runtime.sends.sendAccepted(runtime.agent(watch.agentId), mode, signal, { threadId, resourceId }, { threadCreatedAt })
       await runtime.store.flush()
       await store.confirmDelivery({ id, now: runtime.clock.now() })
       if (reason !== 'hit') this.#options.onEnd(watch, reason)

@@ -37,6 +37,19 @@ describe('a registration', () => {
     expect(watches.map(({ description }) => description).toSorted()).toEqual(['another', 'the code'])
   })
 
+  it('[V1.41] wakes its thread, however long the ids of the run and the call are; a longer id of the program is rejected by name', async () => {
+    const { agent, model } = watching({ script: ({ index }) => (index === 0 ? named('c'.repeat(250), sms) : 'Fine.'), judge: [] })
+    await agent.sendMessage('Wait.', { ...target, ifIdle: { streamOptions: { runId: 'r'.repeat(200) } } }).outcome
+    await idle(agent, target)
+    const { watches: [watch] } = await agent.listWatches()
+    await agent.cancelWatch({ id: watch?.id ?? '' })
+    await soon(() => reasons(model)).toEqual(['cancelled'])
+    await expect(agent.awaitSignal(sms, { ...target, id: 'w'.repeat(201) })).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining('id must be at most 200') as string })
+    const { id } = await agent.awaitSignal(sms, { ...target, id: 'w'.repeat(200) })
+    await agent.cancelWatch({ id })
+    await soon(() => reasons(model)).toEqual(['cancelled', 'cancelled'])
+  })
+
   it('[V1.39] that is repeated when the watch is over returns it, whatever its times are by then', async () => {
     const clock = virtualClock()
     const { agent, adapter, model } = watching({ clock, script: () => 'Noted.', judge: () => found })

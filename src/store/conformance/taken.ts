@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../contract/watches.ts'
-import { add, annotate, candidates, claim, inbound, judge, match, now, planned, settle } from './watch-fixture.ts'
+import { add, annotate, candidates, claim, delivered, inbound, judge, match, now, planned, settle } from './watch-fixture.ts'
 import type { WatchCase } from './watches.ts'
 
 /** Messages and verdicts that several watches or senders compete for. Part of `watchConformance`. */
@@ -78,6 +78,21 @@ export const takenCases: WatchCase[] = [
       const left = (await candidates(store, 'w')).filter(([, state]) => state === 'pending').map(([seq]) => seq)
       assert.deepEqual(left, seqs.slice(0, 5))
       assert.equal((await store.getWatch({ id: 'w' }))?.skipped, 1)
+    },
+  },
+  {
+    name: '[V1.41] a delivery of one watch is not taken for that of another, whatever their ids are',
+    async run({ store: open }) {
+      const store = await open()
+      await store.registerWatch(planned('kept', { channels: ['sms'], mode: 'continuous' }))
+      const [seq] = (await add(store, inbound('a'))) as [number]
+      for (const id of [`kept:${seq}`, `${seq}:kept`, `hit:${seq}:kept`]) {
+        await store.registerWatch(planned(id, { resourceId: 'resource-2', threadId: 'thread-2' }))
+        await store.endWatch({ id }, { reason: 'cancelled', now })
+      }
+      await judge(store, match)
+      const ids = (await delivered(store)).map(([id]) => id)
+      assert.deepEqual([ids.length, new Set(ids).size], [4, 4])
     },
   },
 ]

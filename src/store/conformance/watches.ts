@@ -151,13 +151,13 @@ export const watchConformance: WatchCase[] = [
       assert.equal((await store.getWatch({ id: 'kept' }))?.state, 'open')
       await judge(store, { action: 'fail' })
       assert.deepEqual(await delivered(store), [
-        [`watch:kept:${first}`, 'hit', '123456'], [`watch:kept:${second}`, 'hit', 'stop'], ['watch:kept', 'exhausted', undefined],
+        [`watch-hit:${first}:kept`, 'hit', '123456'], [`watch-hit:${second}:kept`, 'hit', 'stop'], ['watch:kept', 'exhausted', undefined],
       ])
       assert.ok(third !== undefined)
       await store.registerWatch(planned('ended', { mode: 'continuous', mayEnd: true, since: now + hour }))
       const [fourth] = await add(store, inbound('d'))
       await judge(store, { action: 'complete', value: 'stop' })
-      assert.deepEqual(await delivered(store), [[`watch:ended:${fourth}`, 'hit', 'stop'], ['watch:ended', 'completed', undefined]])
+      assert.deepEqual(await delivered(store), [[`watch-hit:${fourth}:ended`, 'hit', 'stop'], ['watch:ended', 'completed', undefined]])
     },
   },
   {

@@ -49,7 +49,7 @@ export interface ReplyRecord {
   id: string
   /** The message in whose conversation it is sent. */
   inboundId: string
-  /** The signal whose run writes it: the message, or what a watch sent to the thread. Also the id of the run. */
+  /** The signal whose run writes it: the message, whose run has its id, or what a watch sent to the thread. */
   signalId: string
   /** Grows with each reply. */
   seq: number

@@ -364,7 +364,7 @@ export interface WatchDelivery {
   value?: JSONValue
   /** The message that matched. */
   inbound?: Pick<InboundRecord, 'id' | 'seq' | 'channelId' | 'kind' | 'contactId' | 'sender' | 'categories' | 'rulesOnly'>
-  /** What the thread answers is a reply (see `ReplyStore`): the signal is to have a run of its own, with its id. */
+  /** What the thread answers is a reply (see `ReplyStore`): the signal is to have a run of its own. */
   answered?: true
   attempts: number
   createdAt: Date

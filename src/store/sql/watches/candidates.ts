@@ -180,7 +180,7 @@ export function settleCandidate(
   }
   statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
   const value = isMatch ? { value: verdict.value } : {}
-  if (hit) addDelivery(statements, watch, { id: `${deliveryId(watch.id)}:${seq}`, reason: 'hit', seq, now, ...value })
+  if (hit) addDelivery(statements, watch, { id: `${reservedIdPrefixes.hit}${seq}:${watch.id}`, reason: 'hit', seq, now, ...value })
   if (end) {
     endWatch(statements, watch, { reason: end, now, ...(end === 'matched' ? { seq, ...value } : {}) })
     return true
@@ -223,6 +223,7 @@ export function endWatch(
   addDelivery(statements, watch, { id: deliveryId(watch.id), reason, now, ...more })
 }
 
+/** Of its end. Ids of watches are any texts: those of hits begin otherwise, and with a number, so that no two watches share one. */
 function deliveryId(watchId: string): string {
   return reservedIdPrefixes.watch + watchId
 }

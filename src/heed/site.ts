@@ -173,6 +173,11 @@ export class Sites {
     return this.#closed
   }
 
+  /** The bus of all sites; by default, each has that of its storage. */
+  get bus(): Bus | undefined {
+    return this.#options.bus
+  }
+
   all(): Site[] {
     return [...this.#open.values()]
   }

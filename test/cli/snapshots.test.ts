@@ -11,6 +11,7 @@ const given: Record<string, string[]> = {
   send: ['trip', 'Hello'],
   tail: ['trip'],
   inbox: ['trip'],
+  doctor: ['missing.ts'],
   'policy check': ['missing.cedar'],
 }
 

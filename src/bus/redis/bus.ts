@@ -2,7 +2,7 @@ import { checkNames, checkText, checkWhole, refused } from '../../base/arguments
 import { keepSecret } from '../../base/redact.ts'
 import type { Bus, BusConnection, BusConnectOptions } from '../contract.ts'
 import { RedisHub, type HubOptions } from './hub.ts'
-import { clientLike, clientOfUrl, type RedisClient } from './link.ts'
+import { clientLike, clientOfUrl, Link, type RedisClient } from './link.ts'
 
 export interface RedisBusOptions {
   /** The server: `redis://user:password@host:6379`, `rediss://` for TLS. Needs the package `redis`. */
@@ -51,6 +51,18 @@ export class RedisBus implements Bus {
       flush: () => hub.flush(),
       poll: () => hub.poll(),
       close: () => (closing ??= this.#close(hub, namespace, id)),
+    }
+  }
+
+  /** @internal What the server says about itself: the fields of INFO. */
+  async facts(): Promise<Record<string, string>> {
+    const link = await Link.open(this.#options.client)
+    try {
+      const text = String(await link.send(['INFO']))
+      // Not CONFIG GET: some providers do not let programs read settings.
+      return Object.fromEntries([...text.matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)].map(([, name = '', value = '']) => [name, value]))
+    } finally {
+      link.end()
     }
   }
 

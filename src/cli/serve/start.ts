@@ -24,8 +24,8 @@ export async function start(args: ServeArguments, output: Output): Promise<ExitC
     throw listenFailure(error, port ?? options.port ?? 4111)
   })
   announce(output, { url: server.url, prefix: options.prefix ?? '/api', file, heed })
-  await ended
-  await server.close()
+  const signal = await ended
+  await server.close({ drainMs: signal === 'SIGTERM' ? (options.drainMs ?? 20_000) : 0 })
   output.note('closed')
   return exitCodes.done
 }
@@ -38,7 +38,7 @@ export function requestedPort(option: string | undefined): number | undefined {
 }
 
 /** Resolves at the first SIGTERM or SIGINT. The second one ends the process at once. */
-function untilSignal(output: Output): Promise<void> {
+function untilSignal(output: Output): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let isEnding = false
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -46,7 +46,7 @@ function untilSignal(output: Output): Promise<void> {
         if (isEnding) process.exit(exitCodes.interrupted)
         isEnding = true
         output.note('closing: threads continue in other processes, or when Heed starts again (once more: end at once)')
-        resolve()
+        resolve(signal)
       })
     }
   })

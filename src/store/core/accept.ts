@@ -22,6 +22,8 @@ type SendResult = Accepted | { error: Error }
 
 /** Routes and stores each send by itself, in order. The error of one does not reject the others. */
 export function acceptSends(tables: ThreadTables, sends: readonly Send[]): SendResult[] {
+  // A run that is rejected removes the threads that it asked: a send to one of them is before or after that.
+  tables.lock?.(sends.flatMap(({ threadId, askedBy }) => (askedBy ? [threadId, askedBy.threadId] : threadId)))
   return sends.map((send) => {
     let plan: Plan
     try {

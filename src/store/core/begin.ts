@@ -10,6 +10,7 @@ import type { ThreadTables } from './tables.ts'
 export function claimThread(
   tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[], again?: FormerLease,
 ): Claimed | null {
+  tables.lock?.([threadId])
   const thread = tables.thread(threadId)
   if (!thread || thread.status === 'suspended') return null
   const mine = again !== undefined && thread.owner === again.owner && thread.epoch === again.epoch
@@ -66,12 +67,14 @@ function cancelAbandoned(tables: ThreadTables, thread: ThreadRecord, owner: stri
 }
 
 export function resign(tables: ThreadTables, owner: string): void {
+  tables.lockOwned?.(owner)
   tables.handOver(owner)
   tables.cancelBound(owner, 'The process of its caller ended before its run began.')
   tables.processes.remove(owner)
 }
 
 export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): BegunRun | null {
+  tables.lock?.([fence.threadId])
   const thread = fencedThread(tables, fence)
   const unfinished = thread.begun === 1 && thread.runId !== null ? tables.run(thread, thread.runId) : undefined
   if (unfinished) return continueRun(tables, thread, unfinished, windows)
@@ -89,8 +92,10 @@ export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): 
   const isNew = first.prepared?.newRun === true && first.startRunId === start.runId
   // A caller may have chosen the id of an earlier run of the thread.
   const runId = !isNew && tables.run(thread, start.runId) ? tables.newId() : start.runId
+  const window = windowIn(options, agentWindow)
+  tables.foreseeWindow?.(thread, window)
   const { run, taken } = startRun(tables, thread, { runId, agentId: first.agentId, options }, start.mail)
-  return begunRun(tables, thread, run, windowIn(options, agentWindow), taken)
+  return begunRun(tables, thread, run, window, taken)
 }
 
 function continueRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, windows: Windows): BegunRun {
@@ -202,6 +207,7 @@ export function readWindow(tables: ThreadTables, scope: Scope, window: Window, c
 export function retryParked(
   tables: ThreadTables, scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] },
 ): { agentId: string; fence?: Fence } {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   const run = tables.run(thread, runId)
   if (run?.status !== 'parked') throw notRetryable(thread, runId, 'it is not parked')

@@ -11,7 +11,10 @@ import type { ThreadTables } from './tables.ts'
 
 /** All threads below a thread, the deepest first. Skips child threads of another resource. */
 export function descendants(tables: ThreadTables, thread: ThreadRecord): ThreadRecord[] {
-  const children = tables.children(thread).filter(({ resourceId }) => resourceId === thread.resourceId)
+  let below = tables.children(thread)
+  // One may have been added while the lock of this thread was awaited.
+  if (tables.lock?.(below.map(({ id }) => id))) below = tables.children(thread)
+  const children = below.filter(({ resourceId }) => resourceId === thread.resourceId)
   return children.flatMap((child) => [...descendants(tables, child), child])
 }
 

@@ -15,6 +15,7 @@ import { markUntitled } from './threads.ts'
 import { applyStaged } from './working-memory.ts'
 
 export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommit): StepCommitted {
+  tables.lock?.(threadsOf(fence, commit), { below: commit.end?.status === 'rejected' })
   const thread = fencedThread(tables, fence)
   const run = thread.begun === 1 && thread.runId === commit.runId ? tables.run(thread, commit.runId) : undefined
   if (!run || run.status !== 'running') throw notActive(commit.runId, fence.threadId)
@@ -43,6 +44,12 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   tables.putThread(thread)
   const waits = commit.drain === 'look' && enteringMail(tables, thread, run, fence.owner).length > 0
   return { rows, taken, ended: false, more: false, ...(waits && { waits }) }
+}
+
+/** The threads that a commit reads: its own, those that it quotes, and those of agents that its calls wait for. */
+function threadsOf({ threadId }: Fence, { quoted = [], end }: StepCommit): string[] {
+  const calls = end?.status === 'suspended' ? end.calls : []
+  return [threadId, ...quoted.map((quote) => quote.threadId), ...calls.flatMap(({ child }) => child?.threadId ?? [])]
 }
 
 /** The columns of a run that a commit sets. Encoding fails on values that are not JSON, so it precedes the first write. */

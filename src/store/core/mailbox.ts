@@ -91,6 +91,7 @@ export function cancelMail(tables: ThreadTables, thread: ThreadRecord, mail: Mai
 }
 
 export function cancelSignals(tables: ThreadTables, scope: Scope, ids: readonly string[], { epoch, since }: MeantThread = {}): string[] {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   if ((epoch !== undefined && thread.epoch !== epoch) || (since !== undefined && tables.life(thread) > since)) return []
   const wanted = new Set(ids)
@@ -106,6 +107,7 @@ export function cancelSignals(tables: ThreadTables, scope: Scope, ids: readonly 
 
 /** Puts the named signals first and keeps the order of the others. Only queued signals have an order that can change. */
 export function reorderSignals(tables: ThreadTables, scope: Scope, ids: readonly string[]): string[] {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   const queued = tables.pending(thread).filter((mail) => mail.kind === 'turn')
   const ords = queued.map((mail) => mail.ord)

@@ -98,6 +98,7 @@ export function mergeTail(tables: ThreadTables, thread: ThreadRecord): void {
 }
 
 export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly MessageRow[]): MessageRow[] {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   const saved = prepareRows(rows).flatMap((prepared) => {
     const existing = tables.row(thread, prepared.stored.id)
@@ -113,6 +114,7 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
 }
 
 export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   const count = messageIds === undefined ? deleteAllMessages(tables, thread) : deleteSomeMessages(tables, thread, messageIds)
   if (count > 0) {
@@ -142,6 +144,7 @@ interface MessageWrite {
 }
 
 export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup[]): Message[] {
+  tables.lock?.(groups.map(({ scope }) => scope.threadId))
   const find = threadFinder(tables)
   return writeMessages(tables, groups.flatMap(({ scope, messages, quota }) => {
     const thread = find(scope)
@@ -155,6 +158,7 @@ export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup
 }
 
 export function updateMessages(tables: ThreadTables, groups: readonly MessagePatches[]): Message[] {
+  tables.lock?.(groups.map(({ scope }) => scope.threadId))
   const find = threadFinder(tables)
   return writeMessages(tables, groups.flatMap(({ scope, patches, except, quota }) => {
     const thread = find(scope)

@@ -2,6 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { checkDecision, findUndecided } from '../contract/decisions.ts'
+import { threadsAbove } from '../contract/thread-row.ts'
 import type { CallDecision, Decided, MadeDecision, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
 import { decideChild, resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
 import { earlierDecision, earlierMade, madeDecision, recordDecision } from './decision-records.ts'
@@ -13,6 +14,7 @@ import type { ThreadTables } from './tables.ts'
 import { applyStaged } from './working-memory.ts'
 
 export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDecision, owner?: string): Decided {
+  lockNested(tables, scope)
   const thread = scopedThread(tables, scope)
   const earlier = earlierDecision(tables, thread, decision)
   if (earlier) return earlier
@@ -40,7 +42,13 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   return decided
 }
 
+/** Locks a thread with those above and below it: a decision continues the runs of all that wait for it. */
+function lockNested(tables: ThreadTables, { threadId }: Scope): void {
+  tables.lock?.([threadId, ...threadsAbove(threadId)], { below: true })
+}
+
 export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean }): SuspendedEnd {
+  lockNested(tables, scope)
   const thread = scopedThread(tables, scope)
   const run = suspendedRun(tables, thread, runId)
   if (!run) return { ended: false, denied: [], more: false, epoch: thread.epoch, parents: [] }

@@ -1,4 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
+import type { Window } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
 import type {
   CountedRow, HeartbeatRecord, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow,
@@ -15,6 +16,19 @@ export interface ThreadTables {
   now(): number
   /** A new id. The store generates it, because a transaction that is replayed must get the same one. */
   newId(): string
+
+  /**
+   * Locks these threads until the transaction ends; with `below`, all threads below the first of them too. A transaction that writes calls
+   * it before its first read, with all threads that it reads to decide what to write. Returns whether one of them was not locked before:
+   * then it may have changed since it was read. Absent where a transaction excludes all other writers.
+   */
+  lock?(threadIds: readonly string[], options?: { below?: boolean }): boolean
+  /** Locks the threads that this process owns, and those with signals that only it may run. */
+  lockOwned?(owner: string): void
+  /** The same for all titles that are to be generated, or for the progress of pruning. */
+  lockAll?(records: 'titles' | 'pruning'): void
+  /** Reads the window of a thread before rows are added to it, where that saves a round trip. */
+  foreseeWindow?(thread: ThreadRecord, window: Window): void
 
   /** Rejects a write that would exceed the quota. What it adds counts for later writes of this transaction, also before it is stored. */
   checkQuota(resourceId: string, quota: Quota, added: Added): void

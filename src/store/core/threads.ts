@@ -24,6 +24,7 @@ export function threadWithLanes(tables: Pick<ThreadTables, 'lanes'>, thread: Thr
 }
 
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
+  tables.lock?.([wanted.id])
   const existing = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
   if (existing) return { thread: threadWithLanes(tables, existing), created: false }
   checkNewThreadId(wanted.id, wanted.parentId)
@@ -46,6 +47,7 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 }
 
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
+  tables.lock?.([scope.threadId])
   const thread = scopedThread(tables, scope)
   const memoryBytes = patch.workingMemory ? checkWorkingMemory(tables, thread, patch.workingMemory) : 0
   const bytes = byteLength(patch.metadata ? JSON.stringify(patch.metadata) : null) + byteLength(patch.title ?? null) + memoryBytes
@@ -77,11 +79,13 @@ function mergeMetadata(before: string, patch: Record<string, JSONValue | undefin
 
 /** Deletes a thread and all threads below it. Returns their ids, its own last. */
 export function deleteThread(tables: ThreadTables, scope: Scope): string[] {
+  tables.lock?.([scope.threadId], { below: true })
   const thread = findThread(tables, scope)
   return thread ? removeWithDescendants(tables, thread) : []
 }
 
 export function transferThread(tables: ThreadTables, scope: Scope, resourceId: string, quota?: Quota): ThreadRow {
+  tables.lock?.([scope.threadId], { below: true })
   const thread = scopedThread(tables, scope)
   if (thread.status !== 'idle') {
     throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when it is idle.`, {
@@ -113,6 +117,7 @@ export function markUntitled(tables: ThreadTables, thread: ThreadRecord, agentId
 }
 
 export function claimTitles(tables: ThreadTables, { owner, now, until, limit, agentIds }: TitleClaim): WantedTitle[] {
+  tables.lockAll?.('titles')
   const ofAgents = agentIds.flatMap((agentId) => tables.titles.due(agentId, now, limit))
   const due = ofAgents.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
   return due.flatMap(({ threadId, agentId, attempts }) => {
@@ -124,6 +129,7 @@ export function claimTitles(tables: ThreadTables, { owner, now, until, limit, ag
 }
 
 export function returnTitle(tables: ThreadTables, threadId: string, dueAt: number | null): void {
+  tables.lock?.([threadId])
   const thread = tables.thread(threadId)
   const mark = thread && tables.titles.get(thread)
   if (!mark) return
@@ -140,6 +146,7 @@ export function copySuffix({ key }: Pick<ThreadRecord, 'key'>): string {
 }
 
 export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
+  tables.lock?.([scope.threadId, clone.id])
   const source = scopedThread(tables, scope)
   checkNewThreadId(clone.id, undefined)
   if (tables.thread(clone.id)) {
@@ -190,7 +197,8 @@ const threadsPerCall = 50
 /** Removes expired records, thread by thread in the order of their keys, as many as one small transaction may. */
 export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
   const pruned: Pruned = { threadIds: [], messages: [], records: 0 }
-  const threads = tables.threadsAfter(policy.after ?? 0, threadsPerCall)
+  let threads = tables.threadsAfter(policy.after ?? 0, threadsPerCall)
+  while (tables.lock?.(threads.map(({ id }) => id))) threads = tables.threadsAfter(policy.after ?? 0, threadsPerCall)
   for (const thread of threads) {
     if (thread.status !== 'idle' || thread.dueAt !== null) continue
     if (policy.threadsBefore !== undefined && thread.updatedAt < policy.threadsBefore) {
@@ -211,6 +219,7 @@ export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
 
 /** Continues where the last call stopped, and starts again from the first thread when it is due. */
 export function pruneDue(tables: ThreadTables, { now, every, ...policy }: DuePolicy): Pruned | null {
+  tables.lockAll?.('pruning')
   const { after, dueAt } = tables.pruning() ?? { after: 0, dueAt: now }
   // A due time that is too far ahead was written before the clock was set back: it is ignored.
   if (dueAt > now && dueAt <= now + every) return null

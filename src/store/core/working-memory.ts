@@ -38,6 +38,7 @@ export function listWorkingMemory(
 export function mergeWorkingMemory(
   tables: ThreadTables, of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter,
 ): WorkingMemoryRow {
+  tables.lock?.([...(by ? [by.fence.threadId] : []), ...(of.scope === 'thread' ? [of.threadId] : [])])
   const owner = ownerOf(tables, of)
   if (!by) {
     const resourceId = of.scope === 'resource' ? of.resourceId : scopedThread(tables, of).resourceId

@@ -6,7 +6,7 @@ import { isAlive, scopedThread } from '../core/lease.ts'
 import {
   mailboxRow, messageRow, rowsOfMail, runRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type ThreadRef,
 } from '../core/records.ts'
-import { mailColumns, rowColumns, runColumns, sql, startsMessage, threadColumns } from './sql.ts'
+import { mailColumns, noLimit, rowColumns, runColumns, sql, startsMessage, threadColumns } from './sql.ts'
 import type { SqlTables } from './tables.ts'
 import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/messages.ts'
 import { threadWithLanes } from '../core/threads.ts'
@@ -40,7 +40,7 @@ export function listSignals(
   if (options.states?.every((state) => state === 'pending')) wanted.add('open = 1')
   if (options.states) wanted.add('state IN (SELECT value FROM json_each(?))', JSON.stringify(options.states))
   const text = `SELECT ${mailColumns} FROM heed_mailbox ${wanted.where} ORDER BY ord LIMIT ?`
-  const found = statements.all<MailRecord>(text, ...wanted.values, options.limit ?? -1)
+  const found = statements.all<MailRecord>(text, ...wanted.values, options.limit ?? noLimit)
   return found.map((mail) => mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)))
 }
 
@@ -79,7 +79,7 @@ export function findRun(statements: Statements, runId: string): RunRow | null {
 export function listRuns(statements: Statements, filter: RunPage): RunRow[] {
   const wanted = runConditions(filter)
   const text = `${selectRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
-  const found = statements.all<RunOfThread>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
+  const found = statements.all<RunOfThread>(text, ...wanted.values, filter.limit ?? noLimit, filter.offset ?? 0)
   return found.map((run) => runRow(threadOf(run), run))
 }
 
@@ -182,12 +182,12 @@ export function findMessages(statements: Statements, messageIds: readonly string
 type Entry = [name: string, value: string | number | boolean | null]
 
 /** Each wanted key has the same JSON type and value; null also matches a missing key. */
-const metadataMatches = `NOT EXISTS (
+export const metadataMatches = `NOT EXISTS (
   SELECT 1 FROM json_each(?) want LEFT JOIN json_each(heed_threads.metadata) have ON have.key = want.key
   WHERE coalesce(have.type, 'null') <> want.type OR have.atom IS NOT want.atom)`
 
 /** The value in the form that the triggers of the metadata table write. */
-const entryMatches = `m.name = ? AND m.value = (SELECT type || ':' || atom FROM json_each(?))`
+export const entryMatches = `m.name = ? AND m.value = (SELECT type || ':' || atom FROM json_each(?))`
 const indexedLength = 256
 
 /** SQLite sorts this many threads in a few milliseconds. If more match, a scan in the wanted order soon finds a page of them. */
@@ -258,6 +258,6 @@ function chooseIndex(statements: Statements, query: ThreadQuery): { driver?: Ent
 function countOf(statements: Statements, [name, value]: Entry, resourceId: string | undefined): number {
   const wanted = new Conditions().add(entryMatches, name, JSON.stringify([value]))
   if (resourceId !== undefined) wanted.add('m.of_resource = ?', resourceId)
-  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM heed_thread_metadata m ${wanted.where} LIMIT ?)`
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM heed_thread_metadata m ${wanted.where} LIMIT ?) AS few`
   return statements.one<{ count: number }>(text, ...wanted.values, sortable + 1)?.count ?? 0
 }

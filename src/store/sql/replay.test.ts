@@ -13,14 +13,15 @@ function numbers() {
   return {
     database,
     sent,
-    async execute(statements: readonly SqlStatement[]) {
+    async execute({ statements }: { statements: readonly SqlStatement[] }) {
       sent.push(statements.map(({ sql }) => sql))
-      return statements.map(({ sql, args }) => {
+      const answers = statements.map(({ sql, args }) => {
         const statement = database.prepare(sql)
         if (statement.columns().length > 0) return { rows: statement.all(...args), changes: 0, lastInsertRowid: 0 }
         const { changes, lastInsertRowid } = statement.run(...args)
         return { rows: [], changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) }
       })
+      return { answers }
     },
     rows: () => database.prepare('SELECT id, n FROM numbers ORDER BY id').all().map((row) => ({ ...row })),
   }
@@ -114,7 +115,7 @@ describe('a transaction that is done again with answers', () => {
       for (const venture of ['much', 'little', 'nothing'] as const) {
         if (!(got instanceof SpeculationFailed)) break
         far = numbers()
-        got = await replay(far.execute, systemClock, (_, statements) => work(statements), venture).then(({ result }) => result, (error: unknown) => error)
+        got = await replay(far.execute, systemClock, (_, statements) => work(statements), { level: venture }).then(({ result }) => result, (error: unknown) => error)
       }
       expect(got).toEqual(expected)
       expect(far.rows()).toEqual(near.rows())

@@ -1,6 +1,10 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
-import type { Statements, SqlValue } from './statements.ts'
+import { sql as texts } from './sql.ts'
+import {
+  changesTable, messageTable, threadTables, type KeyedTable, type LockedDomain, type Statements, type SqlValue,
+  type ThreadsLock,
+} from './statements.ts'
 import { SqlTables } from './tables.ts'
 
 /** The result of a statement. */
@@ -15,19 +19,58 @@ export interface SqlStatement {
   args: SqlValue[]
 }
 
-/** Executes statements in order, and returns one answer for each. */
-export type Execute = (statements: readonly SqlStatement[]) => Promise<SqlAnswer[]>
+/** A statement of a transaction. `run`: its answer counts one changed row, unless it is known to be another number. */
+export interface Asked extends SqlStatement {
+  kind: 'read' | 'run' | 'execute' | 'insert' | 'lock'
+  /** Where it is known without asking. */
+  answer?: SqlAnswer
+}
 
-interface Asked extends SqlStatement {
-  kind: 'read' | 'run' | 'insert'
+/** A read with the key of a thread as its first value, which is not known yet; `sql.thread`, which has its id; or one without values. */
+export interface Ahead extends SqlStatement {
+  threadId: string
+}
+
+/** What is sent in one round trip. */
+export interface RoundTrip {
+  /** In order. */
+  statements: readonly Asked[]
+  /** After the statements that lock, before all others. */
+  ahead: readonly Ahead[]
+  /** The transaction ends with these statements: it is committed if each `run` changes one row, and fails otherwise. */
+  last: boolean
+}
+
+/** Executes statements, and returns one answer for each, and for each of those ahead. */
+export type Execute = (trip: RoundTrip) => Promise<{ answers: SqlAnswer[]; ahead?: SqlAnswer[] }>
+
+/** What a database with several writers needs besides. */
+export interface ReplayDriver {
+  lockThreads(lock: ThreadsLock): SqlStatement
+  lockDomain(domain: LockedDomain, names: readonly string[] | undefined): SqlStatement
+  newKey(): number
+  /** Reads keys for the next rows of another table, in ascending order: they are above those of committed rows. Its value is a number. */
+  reserve(table: KeyedTable): SqlStatement
+  /** Throws for a value that the database cannot store. */
+  check(value: SqlValue): void
 }
 
 interface AnsweredStatement extends Asked {
   answer: SqlAnswer
 }
 
-/** How many statements are sent together. It bounds the work on a guess, and ends a loop that needs a true answer to end. */
-const maxPending = 64
+/** The answer to a read ahead. It is valid until the transaction writes to its table. */
+interface AheadAnswer {
+  table: string
+  answer: SqlAnswer
+}
+
+/**
+ * How many statements are sent together at first. It bounds the work on a guess, and ends a loop that needs a true answer to end. It
+ * doubles with each round trip: a long transaction is done again a few times, not once for each of its parts.
+ */
+const firstPending = 64
+const maxPending = 16_384
 /** A query that found no row so many times in a transaction, and never one, is assumed to find none again. */
 const trustedAfter = 3
 const nothing: SqlAnswer = { rows: [], changes: 0, lastInsertRowid: 0 }
@@ -42,10 +85,15 @@ export class SpeculationFailed extends Error {}
 /** The answers that one transaction has received. */
 class KnownAnswers {
   readonly answered: AnsweredStatement[] = []
+  /** How often statements were sent. */
+  trips = 0
   /** How many of them a run of the work has requested again, with only true answers before them. */
   verified = 0
   /** Answers to reads that the work did not make at that point. They are valid until the next write. */
   readonly #spare = new Map<string, SqlAnswer>()
+  readonly #ahead = new Map<string, AheadAnswer>()
+  /** The reads ahead that were sent. */
+  readonly asked = new Set<string>()
   /** How often a query found no row; -1 once it found one. */
   readonly #nothing = new Map<string, number>()
 
@@ -57,16 +105,40 @@ class KnownAnswers {
         this.#spare.clear()
         continue
       }
+      if (one.answer) continue
       const times = this.#nothing.get(one.sql) ?? 0
       this.#nothing.set(one.sql, times < 0 || answer.rows.length > 0 ? -1 : times + 1)
     }
+  }
+
+  /** Keeps the answers to reads ahead, under the reads that they answer. */
+  addAhead(asked: readonly Ahead[], answers: readonly SqlAnswer[]): void {
+    const keys = new Map<string, SqlValue>()
+    const known = (one: SqlStatement, answer: SqlAnswer) => this.#ahead.set(keyOf(one.sql, one.args), { table: tableOf(one.sql), answer })
+    for (const [index, one] of asked.entries()) {
+      const answer = answers[index] ?? nothing
+      if (one.sql !== texts.thread) continue
+      known({ sql: one.sql, args: [one.threadId] }, answer)
+      const [thread] = answer.rows
+      if (thread) keys.set(one.threadId, Number(thread.key))
+    }
+    for (const [index, { sql, threadId, args }] of asked.entries()) {
+      const key = keys.get(threadId)
+      if (!sql.includes('?')) known({ sql, args: [] }, answers[index] ?? nothing)
+      else if (sql !== texts.thread && key !== undefined) known({ sql, args: [key, ...args] }, answers[index] ?? nothing)
+    }
+  }
+
+  ahead(sql: string, args: SqlValue[], written: ReadonlySet<string>): SqlAnswer | undefined {
+    const known = this.#ahead.size === 0 ? undefined : this.#ahead.get(keyOf(sql, args))
+    return known && !written.has(known.table) ? known.answer : undefined
   }
 
   /** Removes the answers from here on, which the work did not request at that point. Returns false if one of them is that of a write. */
   discardFrom(from: number): boolean {
     const removed = this.answered.splice(from)
     for (const { sql, args, answer } of removed) this.#spare.set(keyOf(sql, args), answer)
-    return removed.every(({ kind }) => kind === 'read')
+    return removed.every(({ kind }) => kind === 'read' || kind === 'lock')
   }
 
   spare(sql: string, args: SqlValue[]): SqlAnswer | undefined {
@@ -78,6 +150,15 @@ class KnownAnswers {
   }
 }
 
+const tables = new Map<string, string>()
+
+/** The table that a statement reads first, or writes. */
+function tableOf(sql: string): string {
+  let table = tables.get(sql)
+  if (table === undefined) tables.set(sql, (table = /\b(?:FROM|INTO|UPDATE)\s+(heed_\w+)/.exec(sql)?.[1] ?? ''))
+  return table
+}
+
 function keyOf(sql: string, args: readonly SqlValue[]): string {
   return `${sql} ${args.map((value) => `${typeof value} ${String(value)}`).join(' ')}`
 }
@@ -87,24 +168,71 @@ export type SpeculationLevel = 'much' | 'little' | 'nothing'
 
 /** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {
-  readonly messageChanges = 0
-  readonly threadChanges = 0
+  messageChanges = 0
+  threadChanges = 0
   readonly #known: KnownAnswers
   readonly #answered: readonly AnsweredStatement[]
   readonly #verified: number
   readonly #level: SpeculationLevel
+  readonly #maxPending: number
   #next = 0
   #doubtful = false
   #stopped: Unanswered | undefined
   /** To be sent, in this order. */
   readonly pending: Asked[] = []
+  /** To be sent with them. */
+  readonly ahead: Ahead[] = []
   #divergedAt: number | undefined
+  /** The tables that the transaction has written to. */
+  readonly #written = new Set<string>()
+  /** The domains and names that are locked. */
+  readonly #names = new Set<string>()
+  readonly #check: ReplayDriver['check'] | undefined
+  readonly #reserved = new Map<KeyedTable, number[]>()
+  #reservations = 0
+  readonly newKey?: NonNullable<Statements['newKey']>
+  readonly lockThreads?: NonNullable<Statements['lockThreads']>
+  readonly lockDomain?: NonNullable<Statements['lockDomain']>
+  readonly foresee?: NonNullable<Statements['foresee']>
 
-  constructor(known: KnownAnswers, level: SpeculationLevel) {
+  constructor(known: KnownAnswers, level: SpeculationLevel, driver?: ReplayDriver) {
     this.#known = known
     this.#answered = known.answered
     this.#verified = known.verified
     this.#level = level
+    this.#maxPending = Math.min(maxPending, firstPending * 2 ** known.trips)
+    if (!driver) return
+    this.#check = (value) => driver.check(value)
+    this.newKey = (table) => (table === 'heed_threads' ? driver.newKey() : this.#reservedKey(table, driver.reserve(table)))
+    this.lockThreads = (lock) => this.#lock(driver.lockThreads(lock))
+    this.lockDomain = (domain, names) => {
+      const keys = names ? names.map((name) => `${domain} ${name}`) : [domain]
+      if (this.#names.has(domain) || keys.every((key) => this.#names.has(key))) return
+      for (const key of keys) this.#names.add(key)
+      this.#lock(driver.lockDomain(domain, names))
+    }
+    this.foresee = (threadId, sql, ...args) => {
+      const key = keyOf(sql, [threadId, ...args])
+      if (this.#known.asked.has(key)) return
+      this.#known.asked.add(key)
+      this.ahead.push({ threadId, sql, args })
+    }
+  }
+
+  #reservedKey(table: KeyedTable, { sql }: SqlStatement): number {
+    let keys = this.#reserved.get(table) ?? []
+    if (keys.length === 0) {
+      // Each reservation is a read of its own.
+      keys = this.#answer('read', sql, [this.#reservations++]).rows.map(({ key }) => Number(key))
+      this.#reserved.set(table, keys)
+    }
+    const key = keys.shift()
+    if (key === undefined) throw this.#stop()
+    return key
+  }
+
+  #lock({ sql, args }: SqlStatement): void {
+    this.#answer('lock', sql, args)
   }
 
   /** The index of the first known answer that the work did not request, given true answers before it. */
@@ -122,11 +250,26 @@ class SpeculativeStatements implements Statements {
   }
 
   run(sql: string, ...values: SqlValue[]): number {
-    return this.#answer('run', sql, values).changes
+    return this.#write('run', sql, values).changes
+  }
+
+  execute(sql: string, ...values: SqlValue[]): void {
+    this.#write('execute', sql, values)
   }
 
   insert(sql: string, ...values: SqlValue[]): number {
-    return this.#answer('insert', sql, values).lastInsertRowid
+    const [key] = values
+    if (!this.newKey || typeof key !== 'number') return this.#write('insert', sql, values).lastInsertRowid
+    this.#write('execute', sql, values)
+    return key
+  }
+
+  #write(kind: Asked['kind'], sql: string, values: SqlValue[]): SqlAnswer {
+    if (changesTable(messageTable, sql)) this.messageChanges += 1
+    if (changesTable(threadTables, sql)) this.threadChanges += 1
+    const answer = this.#answer(kind, sql, values)
+    this.#written.add(tableOf(sql))
+    return answer
   }
 
   // Copies, because the caller may change the records.
@@ -142,6 +285,7 @@ class SpeculativeStatements implements Statements {
   #answer(kind: Asked['kind'], sql: string, args: SqlValue[]): SqlAnswer {
     // Code that catches the error and continues gets it again.
     if (this.#stopped) throw this.#stopped
+    if (this.#check) for (const value of args) this.#check(value)
     const at = this.#next
     this.#next += 1
     const known = this.#answered[at]
@@ -156,10 +300,19 @@ class SpeculativeStatements implements Statements {
         this.#known.add([{ kind, sql, args }], [answer])
         return answer
       }
+      const ahead = this.#known.ahead(sql, args, this.#written)
+      if (ahead) {
+        this.pending.push({ kind, sql, args, answer: ahead })
+        return ahead
+      }
+      // It is sent without this statement, and its answer is known before a guess is needed.
+      if (this.ahead.some((one) => one.sql === texts.thread && sql === texts.thread && one.threadId === args[0])) throw this.#stop()
       this.#doubtful ||= this.#level !== 'much' || !this.#known.trusts(sql)
-    } else if (this.#doubtful) throw this.#stop() // Whether this write happens may depend on a guess.
+    } else if (kind !== 'lock' && this.#doubtful) throw this.#stop() // Whether this write happens may depend on a guess.
     this.pending.push({ kind, sql, args })
-    if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= maxPending) throw this.#stop()
+    // A lock waits for no answer.
+    if (kind === 'lock') return nothing
+    if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= this.#maxPending) throw this.#stop()
     return guessOf(kind)
   }
 
@@ -173,7 +326,8 @@ function guessOf(kind: Asked['kind']): SqlAnswer {
   return kind === 'run' ? oneChange : nothing
 }
 
-function isRight({ kind }: Asked, answer: SqlAnswer): boolean {
+function isRight({ kind, answer: known }: Asked, answer: SqlAnswer): boolean {
+  if (known || kind === 'execute' || kind === 'lock') return true
   return kind === 'run' ? answer.changes === oneChange.changes : answer.rows.length === 0
 }
 
@@ -187,15 +341,22 @@ function same(a: readonly SqlValue[], b: readonly SqlValue[]): boolean {
  * `work` depends only on its arguments, the answers, the time and the new ids, and the last two stay the same: so each run makes the same
  * statements up to the first wrong guess. The result is returned once all its answers are true. Heartbeats have the server's time, unless
  * the store was given a clock.
+ *
+ * With a `driver` the last statements are sent with the commit, where all answers before them are known: `done` is then called with the
+ * result before they are sent.
  */
 export async function replay<Result>(
-  execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result, level: SpeculationLevel = 'much',
-): Promise<{ result: Result; purging: boolean }> {
+  execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result,
+  { level = 'much', driver, done }: { level?: SpeculationLevel; driver?: ReplayDriver; done?(result: Replayed<Result>): void } = {},
+): Promise<Replayed<Result>> {
   const now = clock.now()
   const known = new KnownAnswers()
   const ids: string[] = []
+  const keys: number[] = []
   for (;;) {
-    const statements = new SpeculativeStatements(known, level)
+    let nthKey = 0
+    const newKey = driver && (() => (keys[nthKey++] ??= driver.newKey()))
+    const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey })
     let nth = 0
     const tables = new SqlTables(statements, { ...clock, now: () => now, byServer: clock === systemClock }, () => (ids[nth++] ??= newId()))
     const outcome = capture(() => {
@@ -207,20 +368,37 @@ export async function replay<Result>(
     if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
     known.verified = known.answered.length
     if (divergedAt !== undefined) continue
-    const answers = pending.length === 0 ? [] : await execute(pending)
+    const { ahead } = statements
+    const sent = pending.filter(({ answer }) => !answer)
+    const last = driver !== undefined && level !== 'nothing' && done !== undefined && sent.length > 0 && ahead.length === 0
+      && !statements.stopped && sent.every(({ kind }) => kind === 'run' || kind === 'execute') && !outcome.failed
+    known.trips += 1
+    if (last) done(outcome())
+    const answered = sent.length + ahead.length === 0 ? { answers: [] } : await execute({ statements: sent, ahead, last })
+    if (last) return outcome()
+    let at = 0
+    const answers = pending.map(({ answer }) => answer ?? answered.answers[at++] ?? nothing)
+    known.addAhead(ahead, answered.ahead ?? [])
     if (!statements.stopped && pending.every((asked, index) => isRight(asked, answers[index] ?? nothing))) return outcome()
     known.add(pending, answers)
   }
 }
 
+export interface Replayed<Result> {
+  result: Result
+  /** Whether rows of a deleted thread remain. */
+  purging: boolean
+}
+
 /** Calls `act` now. The returned function returns its value, or throws its error. */
-function capture<Value>(act: () => Value): () => Value {
+function capture<Value>(act: () => Value): (() => Value) & { failed: boolean } {
   try {
     const value = act()
-    return () => value
+    return Object.assign(() => value, { failed: false })
   } catch (error) {
-    return () => {
+    const fail = () => {
       throw error
     }
+    return Object.assign(fail, { failed: true })
   }
 }

@@ -35,7 +35,7 @@ const columns = `
   created_at AS createdAt, updated_at AS updatedAt, overlap, missed, last_signal_id AS lastSignalId, error, timing, signal`
 
 /** The statements of schedules. */
-const scheduleSql = {
+export const scheduleSql = {
   byId: `SELECT ${columns} FROM heed_schedules WHERE id = ?`,
   put: `
     INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed,
@@ -66,6 +66,7 @@ const scheduleSql = {
 export class SqlSchedules extends SqlDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
+      statements.lockDomain?.('schedules', [schedule.id])
       if (existing(statements, schedule)?.status !== 'active') checkSchedules(statements, schedule)
       return put(statements, schedule)
     })
@@ -73,6 +74,7 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
 
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }> {
     return this.write((statements) => {
+      statements.lockDomain?.('schedules', [schedule.id])
       const found = existing(statements, schedule)
       if (found) return { schedule: recordOf(found), added: false }
       checkSchedules(statements, schedule)
@@ -105,22 +107,27 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
     { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number },
   ): Promise<ScheduleRecord | null> {
     return this.write((statements) => {
+      statements.lockDomain?.('schedules', [scope.id])
       const found = scoped(statements, scope)
       if (!found) return null
       // Another call was faster, or the schedule was replaced by an active one.
       if (status === 'active' && found.status === 'active') return recordOf(found)
       if (status === 'paused' && found.status === 'done') return recordOf(found)
-      statements.run(scheduleSql.set, status, nextAt ?? null, now, scope.id)
+      statements.execute(scheduleSql.set, status, nextAt ?? null, now, scope.id)
       return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, scope.id) as ScheduleRow)
     })
   }
 
   deleteSchedule(scope: ScheduleScope): Promise<boolean> {
-    return this.write((statements) => scoped(statements, scope) !== undefined && statements.run(scheduleSql.remove, scope.id) === 1)
+    return this.write((statements) => {
+      statements.lockDomain?.('schedules', [scope.id])
+      return scoped(statements, scope) !== undefined && statements.run(scheduleSql.remove, scope.id) === 1
+    })
   }
 
   claimSchedules({ now, until, limit, agentIds }: DueClaim): Promise<ScheduleRecord[]> {
     return this.write((statements) => {
+      statements.lockDomain?.('schedules')
       const waiting = longestWaiting(
         agentIds, now, (agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? undefined,
       )
@@ -130,7 +137,7 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
       for (const most of [share, limit]) {
         for (const agentId of waiting) {
           const rows = statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(most, limit - taken.length))
-          for (const { id } of rows) statements.run(scheduleSql.take, until, id)
+          for (const { id } of rows) statements.execute(scheduleSql.take, until, id)
           taken.push(...rows)
         }
       }
@@ -140,12 +147,13 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
 
   advanceSchedule({ id, from, signalId, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
     return this.write((statements) => {
+      statements.lockDomain?.('schedules', [id])
       if (!isAsClaimed(statements, { id, from, signalId })) {
         if (sent && sendsSignal(statements.one<ScheduleRow>(scheduleSql.byId, id), signalId))
-          statements.run(scheduleSql.noteSent, sent.at, sent.signalId, now, id)
+          statements.execute(scheduleSql.noteSent, sent.at, sent.signalId, now, id)
         return false
       }
-      statements.run(
+      statements.execute(
         scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null,
         error ?? null, now, id,
       )
@@ -154,9 +162,10 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
   }
 
   failSchedule({ id, from, signalId, error, retryAt, now }: ScheduleFailure): Promise<boolean> {
-    return this.write(
-      (statements) => isAsClaimed(statements, { id, from, signalId }) && statements.run(scheduleSql.fail, retryAt, error, now, id) === 1,
-    )
+    return this.write((statements) => {
+      statements.lockDomain?.('schedules', [id])
+      return isAsClaimed(statements, { id, from, signalId }) && statements.run(scheduleSql.fail, retryAt, error, now, id) === 1
+    })
   }
 
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined> {
@@ -209,7 +218,7 @@ function put(
   statements: Statements,
   { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal }: NewSchedule,
 ): ScheduleRecord {
-  statements.run(
+  statements.execute(
     scheduleSql.put, id, agentId, threadId, resourceId, nextAt, now, overlap, missed, JSON.stringify(timing), JSON.stringify(signal),
   )
   return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, id) as ScheduleRow)

@@ -24,12 +24,12 @@ export class SqlProcesses implements ProcessTable {
 
   putHeartbeat(owner: string, { until, length }: HeartbeatRecord): void {
     const { byServer } = this.#clock
-    this.#db.run(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length)
-    this.#db.run(byServer ? sql.forgetProcessesByServer : sql.forgetProcesses, (byServer ? 0 : until) - forgetProcessAfterMs)
+    this.#db.execute(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length)
+    this.#db.execute(byServer ? sql.forgetProcessesByServer : sql.forgetProcesses, (byServer ? 0 : until) - forgetProcessAfterMs)
   }
 
   remove(owner: string): void {
-    this.#db.run(sql.removeProcess, owner)
+    this.#db.execute(sql.removeProcess, owner)
   }
 }
 
@@ -57,12 +57,12 @@ export class SqlWorkingMemory implements WorkingMemoryTable {
   }
 
   add(owner: string, { version, value, at, changeId, taintedBy }: WorkingMemoryRecord, kept: number): void {
-    this.#db.run(sql.addWorkingMemory, owner, version, value, at, changeId, taintedBy)
-    this.#db.run(sql.forgetWorkingMemory, owner, version - kept)
+    this.#db.execute(sql.addWorkingMemory, owner, version, value, at, changeId, taintedBy)
+    this.#db.execute(sql.forgetWorkingMemory, owner, version - kept)
   }
 
   removeAll(owner: string): void {
-    this.#db.run(sql.forgetWorkingMemory, owner, Number.MAX_SAFE_INTEGER)
+    this.#db.execute(sql.forgetWorkingMemory, owner, Number.MAX_SAFE_INTEGER)
   }
 }
 
@@ -78,11 +78,11 @@ export class SqlTitles implements TitleTable {
   }
 
   put(thread: ThreadRecord, { agentId, owner, dueAt, attempts }: TitleRecord): void {
-    this.#db.run(sql.putTitle, thread.key, thread.id, agentId, owner, dueAt, attempts)
+    this.#db.execute(sql.putTitle, thread.key, thread.id, agentId, owner, dueAt, attempts)
   }
 
   remove(thread: ThreadRecord): void {
-    this.#db.run(sql.removeTitle, thread.key)
+    this.#db.execute(sql.removeTitle, thread.key)
   }
 
   due(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }> {

@@ -1,5 +1,8 @@
 import { TAIL_SEQ } from '../contract/thread-row.ts'
 
+/** A limit that no result reaches. */
+export const noLimit = Number.MAX_SAFE_INTEGER
+
 /** The columns, named as the fields of the records; so are the other lists of columns below. */
 export const threadColumns = `
   key, id, resource_id AS resourceId, title, metadata, parent_id AS parentId, created_at AS createdAt, updated_at AS updatedAt,
@@ -51,8 +54,8 @@ export const sql = {
   thread: `SELECT ${threadColumns} FROM heed_threads WHERE id = ?`,
   children: `SELECT ${threadColumns} FROM heed_threads WHERE parent_id = ?`,
   addThread: `
-    INSERT INTO heed_threads (id, resource_id, title, metadata, parent_id, created_at, updated_at, epoch, life)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?7)`,
+    INSERT INTO heed_threads (key, id, resource_id, title, metadata, parent_id, created_at, updated_at, epoch, life)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?8)`,
   epochFloor: `SELECT floor FROM heed_epochs WHERE id = 1`,
   raiseEpochFloor: `UPDATE heed_epochs SET floor = ?1 WHERE id = 1 AND floor < ?1`,
   life: `SELECT coalesce((SELECT life FROM heed_threads WHERE id = ?), (SELECT floor FROM heed_epochs WHERE id = 1)) AS life`,
@@ -98,6 +101,8 @@ export const sql = {
   cancelBound: `UPDATE heed_mailbox SET state = 'cancelled', open = NULL, reason = ? WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
 
   run: `SELECT ${runColumns} FROM heed_runs r WHERE r.run_id = ? AND r.thread = ?`,
+  activeRun: `
+    SELECT ${runColumns} FROM heed_runs r WHERE r.thread = ?1 AND r.run_id = (SELECT t.run_id FROM heed_threads t WHERE t.key = ?1)`,
   addRun: `
     INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, options, started, suspended,
       started_at, ended_at, suspended_at, error, usage, first_seq, seal_seq, ordinal, taken)
@@ -121,9 +126,15 @@ export const sql = {
     WHERE thread = ? AND id = ?`,
   mergeTail: `
     UPDATE heed_messages SET
-      seq = seq - ${TAIL_SEQ} + ?1, ordinal = ordinal + ?2, turn = iif(turn = 0, ?3, turn + ?2), counted = min(counted, 1)
+      seq = seq - ${TAIL_SEQ} + ?1, ordinal = ordinal + ?2, turn = CASE WHEN turn = 0 THEN ?3 ELSE turn + ?2 END,
+      counted = CASE WHEN counted > 1 THEN 1 ELSE counted END
     WHERE thread = ?4 AND seq >= ${TAIL_SEQ}`,
   rowsFrom: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND seq >= ? AND seq < ${TAIL_SEQ} ORDER BY seq`,
+  // From the message that so many follow, or from the first.
+  lastRows: `
+    SELECT ${rowColumns} FROM heed_messages WHERE thread = ?1 AND seq < ${TAIL_SEQ} AND seq >= coalesce((
+      SELECT c.seq FROM heed_messages c WHERE c.thread = ?1 AND c.counted = 1 ORDER BY c.ordinal DESC LIMIT 1 OFFSET ?2), 0)
+    ORDER BY seq`,
   removeRowsFrom: `DELETE FROM heed_messages WHERE thread = ? AND seq >= ? AND seq < ${TAIL_SEQ}`,
   lastRow: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND seq < ${TAIL_SEQ} ORDER BY seq DESC LIMIT 1`,
   countedFrom: `SELECT seq, ordinal, turn FROM heed_messages WHERE thread = ? AND counted = 1 AND ordinal >= ? ORDER BY ordinal LIMIT 1`,
@@ -187,11 +198,12 @@ export const sql = {
   removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
   // A graceful handover does not count as an attempt.
   handOverRuns: `
-    UPDATE heed_runs SET attempts = max(1, attempts - 1)
+    UPDATE heed_runs SET attempts = CASE WHEN attempts > 1 THEN attempts - 1 ELSE 1 END
     WHERE (run_id, thread) IN (SELECT run_id, key FROM heed_threads WHERE owner = ? AND status <> 'idle' AND begun = 1)`,
   handOver: `UPDATE heed_threads SET owner = NULL, due_at = ? WHERE owner = ? AND status <> 'idle'`,
+  boundThreads: `SELECT thread FROM heed_mailbox WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
   forgetDue: `
-    UPDATE heed_threads SET due_at = NULL WHERE due_at IS NOT NULL AND status = 'idle'
+    UPDATE heed_threads SET due_at = NULL WHERE key = ? AND due_at IS NOT NULL AND status = 'idle'
       AND NOT EXISTS (SELECT 1 FROM heed_mailbox m WHERE m.thread = heed_threads.key AND m.open = 1)`,
 
   // Finds the owners one by one, however many threads each has.
@@ -235,11 +247,12 @@ export const sql = {
         AND (?5 IS NULL OR message_id IN (SELECT value FROM json_each(?5)))
       ORDER BY seq DESC LIMIT ?6),
     numbered AS (
-      SELECT seq, ${columns}, min(counted, 1) AS counts, counted > 0 AND turn = ordinal AS asks,
-        row_number() OVER (ORDER BY seq) AS place, sum(counted > 0) OVER (ORDER BY seq) AS nth
-      FROM heed_messages WHERE thread = ?1 AND role <> 'context' AND message_id IN chosen)
+      SELECT seq, ${columns}, CASE WHEN counted > 0 THEN 1 ELSE 0 END AS counts, counted > 0 AND turn = ordinal AS asks,
+        row_number() OVER (ORDER BY seq) AS place, count(*) FILTER (WHERE counted > 0) OVER (ORDER BY seq) AS nth
+      FROM heed_messages WHERE thread = ?1 AND role <> 'context' AND message_id IN (SELECT message_id FROM chosen))
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
-    SELECT ?2, place, nth, coalesce(max(iif(asks, nth, NULL)) OVER (ORDER BY seq), 0), counts, ${copied('?7')} FROM numbered ORDER BY seq`,
+    SELECT ?2, place, nth, coalesce(max(CASE WHEN asks THEN nth END) OVER (ORDER BY seq), 0), counts, ${copied('?7')}
+    FROM numbered ORDER BY seq`,
 
   threadsAfter: `SELECT ${threadColumns} FROM heed_threads WHERE key > ? ORDER BY key LIMIT ?`,
   firstStarts: `

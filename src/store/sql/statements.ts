@@ -11,12 +11,37 @@ export interface Statements {
   dataVersion(): number
   /** The number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number
-  /** The key of the inserted row. */
+  /** The same for a statement whose number of changed rows does not matter: nothing waits for it. */
+  execute(sql: string, ...values: SqlValue[]): void
+  /** The key of the inserted row: the first value if that is a number, else one that the database chooses. */
   insert(sql: string, ...values: SqlValue[]): number
+  /** A key for a new row, where the database does not choose one when the row is inserted. */
+  newKey?(table: KeyedTable): number
   /** The first row. The text must name its columns as the fields of `Row`. */
   one<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined
   all<Row extends object>(sql: string, ...values: SqlValue[]): Row[]
+  /** Locks these threads until the transaction ends, in one order. Absent where a transaction excludes all other writers. */
+  lockThreads?(lock: ThreadsLock): void
+  /** The same for records that are no threads. Locks are taken in the order of `LockedDomain`, and after those of threads. */
+  lockDomain?(domain: LockedDomain, names?: readonly string[]): void
+  /** Reads that follow with the key of this thread as their first value: they are sent together with its lock. */
+  foresee?(threadId: string, sql: string, ...values: SqlValue[]): void
 }
+
+/** The tables whose keys are read by the transaction that inserts a row. */
+export type KeyedTable = 'heed_threads' | 'heed_inbounds' | 'heed_watches' | 'heed_notification_batches'
+
+/** Which threads a transaction locks. */
+export interface ThreadsLock {
+  ids: readonly string[]
+  /** Locks these too, with all threads below them. */
+  below?: readonly string[]
+  /** The threads that this process owns, and those with signals that only it may run. */
+  owner?: string
+}
+
+/** What is locked by name: all records of a domain, or those that have one of the names. */
+export type LockedDomain = 'pruning' | 'titles' | 'notifications' | 'schedules' | 'subscriptions' | 'watches' | 'usage'
 
 /** The part of `node:sqlite` that is used. */
 interface Database {
@@ -41,8 +66,12 @@ interface Prepared {
   readonly changesRows: boolean
 }
 
+export const messageTable = /\bheed_messages\b/i
+/** The cached record of a thread also has whether it has lanes, and its running run. */
+export const threadTables = /\bheed_(threads|lanes|runs)\b/i
+
 /** Whether a statement may change one of these tables. */
-function changesTable(tables: RegExp, sql: string): boolean {
+export function changesTable(tables: RegExp, sql: string): boolean {
   return tables.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
@@ -69,6 +98,10 @@ export class PreparedStatements implements Statements {
     const changes = Number(prepared.statement.run(...values).changes)
     if (prepared.changesRows) this.rowsWritten += changes
     return changes
+  }
+
+  execute(sql: string, ...values: SqlValue[]): void {
+    this.run(sql, ...values)
   }
 
   insert(sql: string, ...values: SqlValue[]): number {
@@ -99,9 +132,8 @@ export class PreparedStatements implements Statements {
       prepared = {
         statement,
         make: recordsOf(statement.columns().map(({ name }) => name)),
-        changesMessages: changesTable(/\bheed_messages\b/i, sql),
-        // The cached record of a thread also has whether it has lanes, and its running run.
-        changesThreads: changesTable(/\bheed_(threads|lanes|runs)\b/i, sql),
+        changesMessages: changesTable(messageTable, sql),
+        changesThreads: changesTable(threadTables, sql),
         changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql),
       }
       this.#prepared.set(sql, prepared)

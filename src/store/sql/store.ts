@@ -32,6 +32,7 @@ import type { Bus } from '../../bus/contract.ts'
 import type { RecallIndex } from '../contract/recall.ts'
 import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
+import { foreseeCommit, foreseeSend } from './foresight.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {
   countRuns, findMessages, findRun, lifeOf, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan,
@@ -107,7 +108,8 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
     return this.#use((connection) =>
       connection.write(
-        (tables) => {
+        (tables, statements) => {
+          if (statements.foresee) for (const send of sends) foreseeSend(statements, send)
           const answers = acceptSends(tables, sends)
           // A rejected send has its error as its answer; an error of the database fails the whole transaction.
           for (const answer of answers) if ('error' in answer && connection.isFailure?.(answer.error)) throw answer.error
@@ -131,7 +133,10 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   }
 
   commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
-    return this.#write((tables) => commitStep(tables, fence, commit))
+    return this.#write((tables, statements) => {
+      if (statements.foresee) foreseeCommit(statements, fence, commit)
+      return commitStep(tables, fence, commit)
+    })
   }
 
   decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {
@@ -363,7 +368,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#connected && !this.#closed ? Promise.resolve(this.#connected) : this.#connect()
   }
 
-  #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+  #write<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
     return this.#use((connection) => connection.write(work))
   }
 

@@ -25,12 +25,13 @@ const columns = `
   subscribed_at AS subscribedAt`
 
 /** The statements of subscriptions. */
-const subscriptionSql = {
+export const subscriptionSql = {
   one: `SELECT ${columns} FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
   put: `
     INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT DO UPDATE SET agent_id = ?5, metadata = json_patch(metadata, ?6)`,
+    ON CONFLICT (source_id, external_id, thread_id) DO UPDATE SET agent_id = ?5,
+      metadata = json_patch(heed_subscriptions.metadata, ?6)`,
   ofThread: `SELECT ${columns} FROM heed_subscriptions WHERE thread_id = ? AND source_id = ?`,
   remove: `DELETE FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
   delivery: `SELECT 1 AS found FROM heed_deliveries WHERE source_id = ? AND id = ? AND signed_at = ?`,
@@ -38,7 +39,7 @@ const subscriptionSql = {
   forget: `DELETE FROM heed_deliveries WHERE signed_at < ?`,
   claim: `
     INSERT INTO heed_polls (source_id, until, holder) VALUES (?1, ?2, ?3)
-    ON CONFLICT DO UPDATE SET until = ?2, holder = ?3 WHERE until <= ?4 OR holder = ?3`,
+    ON CONFLICT (source_id) DO UPDATE SET until = ?2, holder = ?3 WHERE heed_polls.until <= ?4 OR heed_polls.holder = ?3`,
   cursor: `SELECT cursor FROM heed_polls WHERE source_id = ?`,
   end: `UPDATE heed_polls SET until = ?, holder = NULL, cursor = coalesce(?, cursor) WHERE source_id = ? AND holder = ?`,
 }
@@ -47,10 +48,11 @@ const subscriptionSql = {
 export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
   putSubscription({ sourceId, externalId, threadId, resourceId, agentId, metadata, now }: NewSubscription): Promise<SubscriptionRecord> {
     return this.write((statements) => {
+      statements.lockDomain?.('subscriptions', [JSON.stringify([sourceId, externalId, threadId])])
       const found = statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId)
       if (found && found.resourceId !== resourceId)
         throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
-      statements.run(subscriptionSql.put, sourceId, externalId, threadId, resourceId, agentId, JSON.stringify(metadata), now)
+      statements.execute(subscriptionSql.put, sourceId, externalId, threadId, resourceId, agentId, JSON.stringify(metadata), now)
       return recordOf(statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId) as Row)
     })
   }
@@ -61,7 +63,7 @@ export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
       const own = rows.filter(
         (row) => (resourceId === undefined || row.resourceId === resourceId) && (externalId === undefined || row.externalId === externalId),
       )
-      for (const row of own) statements.run(subscriptionSql.remove, sourceId, row.externalId, threadId)
+      for (const row of own) statements.execute(subscriptionSql.remove, sourceId, row.externalId, threadId)
       return own.length
     })
   }
@@ -114,8 +116,8 @@ export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
 
   recordDelivery({ sourceId, id, timestamp, now }: SignedDelivery & { now: number }): Promise<void> {
     return this.write((statements) => {
-      statements.run(subscriptionSql.forget, Math.floor(now / 1_000) - rememberedSeconds)
-      statements.run(subscriptionSql.deliver, sourceId, id, timestamp)
+      statements.execute(subscriptionSql.forget, Math.floor(now / 1_000) - rememberedSeconds)
+      statements.execute(subscriptionSql.deliver, sourceId, id, timestamp)
     })
   }
 }

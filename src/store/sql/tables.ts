@@ -10,12 +10,16 @@ import {
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
+import { foreseeThread, readWindowRows } from './foresight.ts'
 import { Recent } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
-import { sql } from './sql.ts'
+import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
-import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
+import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
+
+/** Of more threads nothing is read ahead. */
+const maxForeseen = 8
 
 /** How many rows one statement copies. */
 const copyBatch = 2_000
@@ -63,6 +67,11 @@ export class SqlTables implements ThreadTables {
   #addedBytes: Map<string, number> | undefined
   /** Whether rows of a deleted thread remain. */
   purging = false
+  readonly #locked = new Set<string>()
+  readonly lock?: NonNullable<ThreadTables['lock']>
+  readonly lockOwned?: NonNullable<ThreadTables['lockOwned']>
+  readonly lockAll?: NonNullable<ThreadTables['lockAll']>
+  readonly foreseeWindow?: NonNullable<ThreadTables['foreseeWindow']>
 
   constructor(statements: Statements, clock: StoreClock, ids = newId) {
     this.#db = statements
@@ -72,6 +81,24 @@ export class SqlTables implements ThreadTables {
     this.titles = new SqlTitles(statements)
     this.newId = ids
     this.recent = new Recent(statements)
+    if (!statements.lockThreads) return
+    this.lock = (threadIds, { below = false } = {}) => this.#lock(threadIds, below)
+    this.lockOwned = (owner) => statements.lockThreads?.({ ids: [], owner })
+    this.lockAll = (records) => statements.lockDomain?.(records)
+    this.foreseeWindow = (thread, window) => readWindowRows(statements, this.recent.rows(), thread, window)
+  }
+
+  #lock(threadIds: readonly string[], below: boolean): boolean {
+    const ids = [...new Set(threadIds)].filter((id) => !this.#locked.has(id))
+    if (ids.length === 0) return false
+    this.#db.lockThreads?.(below ? { ids, below: ids.slice(0, 1) } : { ids })
+    for (const id of ids) {
+      this.#locked.add(id)
+      // It may have changed since it was read without the lock.
+      if (this.#loaded.get(id)?.changed === false) this.#loaded.delete(id)
+    }
+    if (ids.length <= maxForeseen) for (const id of ids) foreseeThread(this.#db, id)
+    return true
   }
 
   now(): number {
@@ -101,6 +128,7 @@ export class SqlTables implements ThreadTables {
     // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
     if (this.#loaded.size > 0) this.#loaded = new Map()
     if (this.#lanes.size > 0) this.#lanes.clear()
+    if (this.#locked.size > 0) this.#locked.clear()
     this.#addedBytes = undefined
     this.recent.newTransaction()
   }
@@ -124,7 +152,9 @@ export class SqlTables implements ThreadTables {
     const recent = this.recent.takeThread(id)
     if (recent) return this.#load(recent.thread, false, recent.run).thread
     const thread = this.#db.one<ThreadRecord>(sql.thread, id)
-    return thread && this.#load(thread, false).thread
+    if (!thread) return undefined
+    const run = this.#locked.has(id) && thread.begun === 1 ? this.#db.one<RunRecord>(sql.activeRun, thread.key) : undefined
+    return this.#load(thread, false, run).thread
   }
 
   children({ id }: ThreadRecord): ThreadRecord[] {
@@ -134,7 +164,8 @@ export class SqlTables implements ThreadTables {
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
     this.recent.threads()
     const epoch = this.#db.one<{ floor: number }>(sql.epochFloor)?.floor ?? 0
-    const key = this.#db.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, epoch)
+    const newKey = this.#db.newKey?.('heed_threads') ?? null
+    const key = this.#db.insert(sql.addThread, newKey, id, resourceId, title, metadata, parentId, createdAt, epoch)
     this.recent.threadsWritten()
     return this.#load({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch, owner: null, runId: null,
@@ -149,12 +180,12 @@ export class SqlTables implements ThreadTables {
 
   removeThread(thread: ThreadRecord): void {
     this.#loaded.delete(thread.id)
-    this.#db.run(sql.removeThread, thread.key)
+    this.#db.execute(sql.removeThread, thread.key)
     this.titles.remove(thread)
     forgetDependents(this.#db, { threadId: thread.id })
     this.workingMemory.removeAll(threadOwner(thread))
     if (purgeThread(this.#db, thread.key)) return
-    this.#db.run(sql.addPurge, thread.key)
+    this.#db.execute(sql.addPurge, thread.key)
     this.purging = true
   }
 
@@ -163,6 +194,7 @@ export class SqlTables implements ThreadTables {
   }
 
   movable(thread: ThreadRecord): { bytes: number; schedules: number } {
+    lockDependents(this.#db, thread.id)
     const { bytes, schedules } = movedWithThread(this.#db, thread)
     return { bytes: this.bytes(thread) + bytes, schedules }
   }
@@ -172,14 +204,14 @@ export class SqlTables implements ThreadTables {
   }
 
   raiseEpochFloor(epoch: number): void {
-    this.#db.run(sql.raiseEpochFloor, epoch)
+    this.#db.execute(sql.raiseEpochFloor, epoch)
   }
 
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
     this.writeLoaded()
-    this.#db.run(sql.transferThread, resourceId, thread.key)
-    this.#db.run(sql.transferRuns, resourceId, thread.key)
-    this.#db.run(sql.removeContext, thread.key)
+    this.#db.execute(sql.transferThread, resourceId, thread.key)
+    this.#db.execute(sql.transferRuns, resourceId, thread.key)
+    this.#db.execute(sql.removeContext, thread.key)
     transferDependents(this.#db, thread.id, resourceId, this.now())
     return this.#load({ ...thread, resourceId }, false).thread
   }
@@ -188,7 +220,7 @@ export class SqlTables implements ThreadTables {
   purgeSome(): boolean {
     const found = this.#db.one<{ thread: number }>(sql.anyPurge)
     if (!found) return false
-    if (purgeThread(this.#db, found.thread)) this.#db.run(sql.removePurge, found.thread)
+    if (purgeThread(this.#db, found.thread)) this.#db.execute(sql.removePurge, found.thread)
     return true
   }
 
@@ -224,20 +256,20 @@ export class SqlTables implements ThreadTables {
   putMail(thread: ThreadRecord, mail: MailRecord): void {
     if (this.#loadedThread(thread).mail.has(mail.id)) return
     const text = mail.state === 'pending' ? sql.changeMail : sql.closeMail
-    this.#db.run(text, mail.route, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
+    this.#db.execute(text, mail.route, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
   }
 
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
     const loaded = this.#loadedThread(thread)
     this.#writeMail(loaded)
     loaded.pending = undefined
-    for (const { id, ord } of mail) this.#db.run(sql.moveMail, -ord, thread.key, id)
-    this.#db.run(sql.settleOrder, thread.key)
+    for (const { id, ord } of mail) this.#db.execute(sql.moveMail, -ord, thread.key, id)
+    this.#db.execute(sql.settleOrder, thread.key)
   }
 
   finishTaken(thread: ThreadRecord, ords: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
     this.#writeMail(this.#loadedThread(thread))
-    for (const [from, to] of decodeOrdRanges(ords)) this.#db.run(sql.finishTaken, state, reason, thread.key, from, to)
+    for (const [from, to] of decodeOrdRanges(ords)) this.#db.execute(sql.finishTaken, state, reason, thread.key, from, to)
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
@@ -259,7 +291,7 @@ export class SqlTables implements ThreadTables {
 
   putRun(thread: ThreadRecord, run: RunRecord): void {
     this.recent.threads()
-    this.#db.run(
+    this.#db.execute(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error,
       run.usage, run.sealSeq, run.staged, run.lost, run.taken, run.runId, thread.key,
     )
@@ -285,22 +317,24 @@ export class SqlTables implements ThreadTables {
   }
 
   putPruning({ after, dueAt }: PruningRecord): void {
-    this.#db.run(sql.putPruning, after, dueAt)
+    this.#db.execute(sql.putPruning, after, dueAt)
   }
 
   handOver(owner: string): void {
     this.writeLoaded()
     this.#loaded.clear()
-    this.#db.run(sql.handOverRuns, owner)
-    this.#db.run(sql.handOver, this.now(), owner)
-    this.#db.run(sql.handOverTitles, this.now(), owner)
+    this.#db.execute(sql.handOverRuns, owner)
+    this.#db.execute(sql.handOver, this.now(), owner)
+    this.#db.execute(sql.handOverTitles, this.now(), owner)
   }
 
   cancelBound(owner: string, reason: string): void {
     this.writeLoaded()
     this.#loaded.clear()
-    this.#db.run(sql.cancelBound, reason, owner)
-    this.#db.run(sql.forgetDue)
+    const threads = this.#db.all<{ thread: number }>(sql.boundThreads, owner).map(({ thread }) => thread)
+    if (threads.length === 0) return
+    this.#db.execute(sql.cancelBound, reason, owner)
+    for (const thread of new Set(threads)) this.#db.execute(sql.forgetDue, thread)
   }
 
   #load(thread: ThreadRecord, isNew: boolean, run?: RunRecord): LoadedThread {
@@ -319,7 +353,7 @@ export class SqlTables implements ThreadTables {
   #writeMail(loaded: LoadedThread): void {
     if (loaded.mail.size === 0) return
     for (const mail of loaded.mail.values()) {
-      this.#db.run(
+      this.#db.execute(
         sql.addMail, loaded.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state,
         mail.state === 'pending' ? 1 : null, mail.runId, mail.startRunId, mail.step, mailRowsColumn(mail), mail.options, mail.boundTo,
         mail.reason, mail.acceptedAt,
@@ -339,13 +373,14 @@ export class SqlTables implements ThreadTables {
     loaded.newBytes = 0
     const sameOwnership = thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt
     if (sameOwnership && thread.updatedAt === before.updatedAt) {
-      this.#db.run(sql.countThread, ...counters, thread.key)
+      this.#db.execute(sql.countThread, ...counters, thread.key)
     } else {
-      this.#db.run(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
-      if (thread.updatedAt !== before.updatedAt && thread.metadata !== '{}') this.#db.run(sql.touchMetadata, thread.updatedAt, thread.key)
+      this.#db.execute(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
+      const isListed = thread.updatedAt !== before.updatedAt && thread.metadata !== '{}'
+      if (isListed) this.#db.execute(sql.touchMetadata, thread.updatedAt, thread.key)
     }
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
-      this.#db.run(sql.describeThread, thread.title, thread.metadata, thread.key)
+      this.#db.execute(sql.describeThread, thread.title, thread.metadata, thread.key)
     }
     this.recent.threadsWritten()
   }
@@ -378,11 +413,11 @@ export class SqlTables implements ThreadTables {
   }
 
   reviseRow(thread: ThreadRecord, row: RowRecord): void {
-    this.#db.run(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
+    this.#db.execute(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
   }
 
   mergeTail(thread: ThreadRecord): void {
-    this.#db.run(sql.mergeTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
+    this.#db.execute(sql.mergeTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
   }
 
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
@@ -399,7 +434,7 @@ export class SqlTables implements ThreadTables {
   }
 
   removeRow(thread: ThreadRecord, id: string): void {
-    this.#db.run(sql.removeRow, thread.key, id)
+    this.#db.execute(sql.removeRow, thread.key, id)
   }
 
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
@@ -408,17 +443,17 @@ export class SqlTables implements ThreadTables {
     for (let after = 0; this.#db.run(text, from.key, to.key, after, copyBatch, copySuffix(to)) === copyBatch;) {
       after = this.#db.one<{ seq: number }>(sql.lastSeq, to.key)?.seq ?? after
     }
-    this.#db.run(sql.countCopied, to.key)
+    this.#db.execute(sql.countCopied, to.key)
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
-    const { from: since = null, to: until = null, messageIds, limit = -1 } = wanted
-    this.#db.run(sql.copySome, from.key, to.key, since, until, messageIds ? JSON.stringify(messageIds) : null, limit, copySuffix(to))
-    this.#db.run(sql.countCopied, to.key)
+    const { from: since = null, to: until = null, messageIds, limit = noLimit } = wanted
+    this.#db.execute(sql.copySome, from.key, to.key, since, until, messageIds ? JSON.stringify(messageIds) : null, limit, copySuffix(to))
+    this.#db.execute(sql.countCopied, to.key)
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {
-    this.#db.run(sql.removeRowsFrom, thread.key, seq)
+    this.#db.execute(sql.removeRowsFrom, thread.key, seq)
   }
 
   lastRow(thread: ThreadRecord): RowRecord | undefined {
@@ -440,12 +475,12 @@ export class SqlTables implements ThreadTables {
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
     if (messageIds.length === 0) return
     const ids = JSON.stringify(messageIds)
-    for (const text of [sql.removeQuotes, sql.removeQuotesElsewhere]) this.#db.run(text, thread.key, ids)
+    for (const text of [sql.removeQuotes, sql.removeQuotesElsewhere]) this.#db.execute(text, thread.key, ids)
   }
 
   removeAllRows(thread: ThreadRecord): number {
     const counted = this.#db.one<{ count: number }>(sql.countMessages, thread.key)
-    this.#db.run(sql.removeAllRows, thread.key)
+    this.#db.execute(sql.removeAllRows, thread.key)
     return counted?.count ?? 0
   }
 
@@ -459,15 +494,15 @@ export class SqlTables implements ThreadTables {
     const { id, version, cacheKey, mode, lastSignalId, lastSnapshotId, issued } = lane
     thread.laned = 1
     this.#lanes.set(`${thread.key} ${id}`, { ...lane })
-    this.#db.run(sql.putLane, thread.key, id, version, cacheKey, mode, lastSignalId, lastSnapshotId, issued)
+    this.#db.execute(sql.putLane, thread.key, id, version, cacheKey, mode, lastSignalId, lastSnapshotId, issued)
   }
 
-  lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
+  lanes(thread: ThreadRecord, after = '', limit = noLimit): LaneRecord[] {
     return thread.laned === 0 ? [] : this.#db.all<LaneRecord>(sql.lanes, thread.key, after, limit)
   }
 
   addLaneSignal(thread: ThreadRecord, { lane, version, signalId, cacheKey, mode }: LaneSignalRecord): void {
-    this.#db.run(sql.addLaneSignal, thread.key, lane, version, signalId, cacheKey, mode)
+    this.#db.execute(sql.addLaneSignal, thread.key, lane, version, signalId, cacheKey, mode)
   }
 
   laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined {
@@ -475,7 +510,7 @@ export class SqlTables implements ThreadTables {
   }
 
   removeLaneSignal(thread: ThreadRecord, { lane, version }: LaneSignalRecord): void {
-    this.#db.run(sql.removeLaneSignal, thread.key, lane, version)
+    this.#db.execute(sql.removeLaneSignal, thread.key, lane, version)
   }
 
   laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {

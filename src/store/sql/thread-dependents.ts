@@ -34,17 +34,24 @@ export const dependentsSql = {
 } as const
 
 export function forgetNotifications(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(dependentsSql.forgetNotifications, threadId, resourceId ?? null)
-  statements.run(dependentsSql.forgetBatches, threadId, resourceId ?? null)
-  statements.run(dependentsSql.forgetWaits, threadId)
+  statements.lockDomain?.('notifications', [threadId])
+  statements.execute(dependentsSql.forgetNotifications, threadId, resourceId ?? null)
+  statements.execute(dependentsSql.forgetBatches, threadId, resourceId ?? null)
+  statements.execute(dependentsSql.forgetWaits, threadId)
 }
 
 export function forgetSchedules(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(dependentsSql.forgetSchedules, threadId, resourceId ?? null)
+  statements.execute(dependentsSql.forgetSchedules, threadId, resourceId ?? null)
 }
 
 export function forgetSubscriptions(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(dependentsSql.forgetSubscriptions, threadId, resourceId ?? null)
+  statements.execute(dependentsSql.forgetSubscriptions, threadId, resourceId ?? null)
+}
+
+/** Locks the dependents of a thread that is transferred. */
+export function lockDependents(statements: Statements, threadId: string): void {
+  statements.lockDomain?.('notifications', [threadId])
+  statements.lockDomain?.('watches')
 }
 
 /** Deletes the dependents of a thread that is deleted or does not exist. */
@@ -56,19 +63,20 @@ export function forgetDependents(statements: Statements, { threadId, resourceId 
 }
 
 export function transferNotifications(statements: Statements, threadId: string, resourceId: string): void {
-  statements.run(notificationSql.countChange)
-  statements.run(dependentsSql.transferNotifications, resourceId, threadId)
-  statements.run(dependentsSql.transferKeyless, resourceId, threadId)
-  statements.run(dependentsSql.transferMerged, resourceId, threadId)
-  statements.run(dependentsSql.transferBatches, resourceId, threadId)
+  statements.lockDomain?.('notifications', [threadId])
+  if (!statements.lockDomain) statements.execute(notificationSql.countChange)
+  statements.execute(dependentsSql.transferNotifications, resourceId, threadId)
+  statements.execute(dependentsSql.transferKeyless, resourceId, threadId)
+  statements.execute(dependentsSql.transferMerged, resourceId, threadId)
+  statements.execute(dependentsSql.transferBatches, resourceId, threadId)
 }
 
 export function transferSchedules(statements: Statements, threadId: string, resourceId: string): void {
-  statements.run(dependentsSql.transferSchedules, resourceId, threadId)
+  statements.execute(dependentsSql.transferSchedules, resourceId, threadId)
 }
 
 export function transferSubscriptions(statements: Statements, threadId: string, resourceId: string): void {
-  statements.run(dependentsSql.transferSubscriptions, resourceId, threadId)
+  statements.execute(dependentsSql.transferSubscriptions, resourceId, threadId)
 }
 
 /** Transfers the dependents of a thread to another resource. */
@@ -88,6 +96,6 @@ export function purgeThread(statements: Statements, key: number): boolean {
     statements.run(sql.purgeRuns, key, purgeRows),
     statements.run(sql.purgeLaneSignals, key, purgeRows),
   ]
-  statements.run(sql.purgeLanes, key)
+  statements.execute(sql.purgeLanes, key)
   return deleted.every((count) => count < purgeRows)
 }

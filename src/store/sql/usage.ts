@@ -160,7 +160,8 @@ const moved = (table: 'notifications' | 'schedules' | 'watches', open: string) =
 
 export const movedSql = `
   SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(open), 0) AS schedules FROM (
-    ${moved('notifications', '0')} UNION ALL ${moved('schedules', "r.status <> 'done'")} UNION ALL ${moved('watches', '0')})`
+    ${moved('notifications', '0')} UNION ALL ${moved('schedules', "CASE WHEN r.status <> 'done' THEN 1 ELSE 0 END")}
+    UNION ALL ${moved('watches', '0')}) AS moved`
 
 /** What moves to another resource with a thread, besides its own bytes. */
 export function movedWithThread(
@@ -177,6 +178,7 @@ export function usageOf(statements: Statements, resourceId: string = total): Usa
 /** Rejects a write that would exceed the quota. Call it before the first write of the transaction. */
 export function checkUsage(statements: Statements, resourceId: string, quota: Quota | undefined, added: Added): void {
   if (!quota) return
+  statements.lockDomain?.('usage', quota.all ? undefined : [resourceId])
   const ofSchedules = (text: string, ...values: string[]) =>
     added.schedules === undefined ? {} : { schedules: statements.one<{ count: number }>(text, ...values)?.count ?? 0 }
   const { resource, all } = quota

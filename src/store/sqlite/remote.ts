@@ -184,12 +184,12 @@ export class RemoteConnection implements SqlConnection {
   ): Promise<{ result: Result; purging: boolean }> {
     for (const level of ['much', 'little'] as const) {
       try {
-        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, level))
+        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { level }))
       } catch (error) {
         if (!(error instanceof SpeculationFailed)) throw error
       }
     }
-    return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, 'nothing'))
+    return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { level: 'nothing' }))
   }
 
   /** Retries while another client writes: a transaction that did not begin, or was rejected, changed nothing. */
@@ -225,16 +225,16 @@ export class RemoteConnection implements SqlConnection {
 }
 
 function executeIn(transaction: LibSQLTransaction): Execute {
-  return async ([first, ...more]) => {
-    if (!first) return []
+  return async ({ statements: [first, ...more] }) => {
+    if (!first) return { answers: [] }
     const { batch } = transaction
     if (more.length === 0 || !batch) {
       const answers = [answerOf(await transaction.execute(first))]
       for (const one of more) answers.push(answerOf(await transaction.execute(one)))
-      return answers
+      return { answers }
     }
     try {
-      return (await batch.call(transaction, [first, ...more])).map(answerOf)
+      return { answers: (await batch.call(transaction, [first, ...more])).map(answerOf) }
     } catch (error) {
       // It may be for what was guessed that one of them failed; if it isn't, it fails again.
       if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error)))

@@ -68,19 +68,19 @@ function takeRow(
   due: Due,
 ): boolean {
   if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
-    statements.run(sql.take, until, row.key)
+    statements.execute(sql.take, until, row.key)
     due.records.push(notificationOf(row))
     return true
   }
   if (row.flight !== 2 && row.decided === 1) {
     // Its own time has come. From now on the timer of the thread covers it, as it does the other records.
-    statements.run(sql.postpone, null, row.key)
-    statements.run(sql.addWait, row.threadId, row.agentId, now, recheckMs ? now + recheckMs.least : until)
+    statements.execute(sql.postpone, null, row.key)
+    statements.execute(sql.addWait, row.threadId, row.agentId, now, recheckMs ? now + recheckMs.least : until)
     due.idleThreads.push(row.threadId)
     return true
   }
   const asks = row.flight !== 2 && due.undecided.length < undecided.limit
-  statements.run(sql.postpone, asks ? undecided.until : until, row.key)
+  statements.execute(sql.postpone, asks ? undecided.until : until, row.key)
   if (asks) due.undecided.push(notificationOf(row))
   else if (row.flight === 2) due.unconfirmed.push(notificationOf(row))
   return true
@@ -93,7 +93,7 @@ function takeRow(
 function takeWait(statements: Statements, { threadId, agentId, since }: Wait, { now, until, recheckMs }: Claim, due: Due): boolean {
   if (statements.run(sql.endWait, threadId, agentId) > 0) return false
   const recheckAt = recheckMs ? now + Math.min(recheckMs.most, Math.max(recheckMs.least, now - since)) : until
-  statements.run(sql.moveWait, recheckAt, threadId, agentId)
+  statements.execute(sql.moveWait, recheckAt, threadId, agentId)
   due.idleThreads.push(threadId)
   return true
 }
@@ -105,10 +105,10 @@ function takeWait(statements: Statements, { threadId, agentId, since }: Wait, { 
 export function claimIdle(statements: Statements, threadId: string, { now, until, limit, agentIds }: DueClaim): NotificationRecord[] {
   const ready = agentIds.flatMap((agentId) => statements.all<NotificationRow>(sql.idle, threadId, agentId, now, limit))
   const oldest = ready.toSorted((one, other) => one.key - other.key).slice(0, limit)
-  for (const row of oldest) statements.run(sql.take, until, row.key)
-  for (const agentId of new Set(oldest.map((row) => row.agentId))) statements.run(sql.endWait, threadId, agentId)
+  for (const row of oldest) statements.execute(sql.take, until, row.key)
+  for (const agentId of new Set(oldest.map((row) => row.agentId))) statements.execute(sql.endWait, threadId, agentId)
   const others = statements.all<{ agentId: string }>(sql.laterWaits, threadId, now).filter(({ agentId }) => !agentIds.includes(agentId))
-  for (const { agentId } of others) statements.run(sql.moveWait, now, threadId, agentId)
+  for (const { agentId } of others) statements.execute(sql.moveWait, now, threadId, agentId)
   return oldest.map(notificationOf)
 }
 
@@ -132,7 +132,7 @@ export function delivered(
   const next = canBecome(row.status, status) ? status : row.status
   // A record that was seen, dismissed or archived needs no confirmation.
   const confirm = next === 'delivered' ? (confirmAt ?? null) : null
-  statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key, confirm)
+  statements.execute(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key, confirm)
   return row
 }
 
@@ -143,8 +143,8 @@ export function failed(
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row || !canBecome(row.status, 'failed')) return undefined
   if (signalId !== undefined && (row.status === 'pending' || row.deliveredSignalId !== signalId)) return undefined
-  if (retryAt === undefined) statements.run(sql.fail, now, error, row.key)
-  else if (row.status === 'pending') statements.run(sql.retry, retryAt, now, error, row.key)
+  if (retryAt === undefined) statements.execute(sql.fail, now, error, row.key)
+  else if (row.status === 'pending') statements.execute(sql.retry, retryAt, now, error, row.key)
   return row
 }
 
@@ -155,24 +155,24 @@ export function batchFailed(
   const batch = statements.one<BatchRow>(sql.batch, batchId)
   if (!batch) return undefined
   if (retryAt !== undefined) {
-    statements.run(sql.retryBatch, retryAt, batch.key)
+    statements.execute(sql.retryBatch, retryAt, batch.key)
     return undefined
   }
-  statements.run(sql.failBatch, batch.key)
-  statements.run(sql.failCounted, now, error, batch.key)
+  statements.execute(sql.failBatch, batch.key)
+  statements.execute(sql.failCounted, now, error, batch.key)
   return batch
 }
 
 /** Stores that the summary was emitted, and touches the records that it counted. `signalId` is absent if it counted none. */
 export function summarized(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
-  statements.run(sql.emitted, signalId ?? null, batchId)
+  statements.execute(sql.emitted, signalId ?? null, batchId)
   const batch = signalId === undefined ? undefined : statements.one<BatchRow>(sql.batch, batchId)
-  if (batch) statements.run(sql.touchCounted, batch.key)
+  if (batch) statements.execute(sql.touchCounted, batch.key)
   return batch
 }
 
 /** Ends the check of an unconfirmed record. */
 export function confirm(statements: Statements, { threadId, id }: { threadId: string; id: string }): void {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
-  if (row?.flight === 2) statements.run(sql.confirmed, row.key)
+  if (row?.flight === 2) statements.execute(sql.confirmed, row.key)
 }

@@ -73,7 +73,7 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   const same = dedupeSlot === null ? undefined : recordOfSlot(statements, dedupeSlot)
   if (dedupeSlot !== null && same) {
     if (holdsKey(same, now)) {
-      statements.run(sql.count, now, same.key, 1)
+      statements.execute(sql.count, now, same.key, 1)
       rememberMerged(statements, same, item, null)
       return { record: read(statements, same), outcome: isOnlySummarized(same) ? 'coalesced' : 'counted' }
     }
@@ -81,7 +81,7 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   }
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
   if (related) return merge(statements, related, item, dedupeSlot)
-  statements.run(
+  statements.execute(
     sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
     item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata),
     json(item.payload), item.dedupeKey === undefined ? null : item.rememberMs || null,
@@ -117,8 +117,8 @@ function rememberMerged(
   { threadId, id }: NewNotification,
   dedupeSlot: string | null,
 ): void {
-  statements.run(sql.rememberMerged, key, threadId, id, dedupeSlot)
-  if (coalescedCount > maxMerged && coalescedCount % forgetEvery === 0) statements.run(sql.forgetMerged, key, maxMerged)
+  statements.execute(sql.rememberMerged, key, threadId, id, dedupeSlot)
+  if (coalescedCount > maxMerged && coalescedCount % forgetEvery === 0) statements.execute(sql.forgetMerged, key, maxMerged)
 }
 
 /** Whether a summary with the record was emitted and no delivery of its full text is planned: a new decision may plan one. */
@@ -133,7 +133,7 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
   const payload = item.payload === undefined ? before.payload : item.payload
   const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
-  statements.run(
+  statements.execute(
     sql.merge, item.now, priority, item.kind, item.summary, mergedJson(attributes, 'attributes'), mergedJson(metadata, 'metadata'),
     json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key,
   )
@@ -148,15 +148,16 @@ function settle(statements: Statements, settlement: Settlement, { dueNow, newId 
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
   const reason = settlement.reason ?? null
   if (action === 'deliver' || action === 'queue') {
-    statements.run(sql.send, claimUntil, reason, now, action, row.key)
+    statements.execute(sql.send, claimUntil, reason, now, action, row.key)
   } else if (action === 'discard') {
-    statements.run(sql.discard, reason, now, now, row.key)
+    statements.execute(sql.discard, reason, now, now, row.key)
   } else {
     const keepsBatch = summary !== undefined && (isSummarized(row, summary) || isSummarizedSooner(row, summary, now))
     const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
     const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, settlement)
-    if (whenIdle === 1 && dueAt === null) statements.run(sql.addWait, row.threadId, row.agentId, now, settlement.whenIdle?.recheckAt ?? now)
-    statements.run(sql.wait, keepsBatch ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
+    const recheckAt = settlement.whenIdle?.recheckAt ?? now
+    if (whenIdle === 1 && dueAt === null) statements.execute(sql.addWait, row.threadId, row.agentId, now, recheckAt)
+    statements.execute(sql.wait, keepsBatch ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
       const settled: Settled = { applied: true, record: read(statements, row) }
       dueNow.push({ settled, batch, now, until: claimUntil })
@@ -203,12 +204,15 @@ function joinBatch(
   const firstAt = found?.firstAt ?? (time.form === 'timed' ? time.at : now)
   const dueAt = dueOf(time, firstAt, found?.dueAt ?? 0, now)
   if (found) {
-    statements.run(sql.moveBatch, dueAt, found.key)
+    statements.execute(sql.moveBatch, dueAt, found.key)
     return found
   }
   const id = newId()
   const { threadId, resourceId, agentId } = row
-  const key = statements.insert(sql.addBatch, id, threadId, resourceId, agentId, time.form === 'timed' ? 'timed' : 'window', firstAt, dueAt)
+  const key = statements.insert(
+    sql.addBatch, statements.newKey?.('heed_notification_batches') ?? null, id, threadId, resourceId, agentId,
+    time.form === 'timed' ? 'timed' : 'window', firstAt, dueAt,
+  )
   return { key, id, threadId, resourceId, agentId, open: 1, firstAt, dueAt, attempts: 0 }
 }
 
@@ -234,10 +238,10 @@ export function takeBatch(
 ): { batch: SummaryBatch; joined: number[] } {
   const joined = batch.open === null ? [] : dueWith(statements, batch, now)
   for (const key of joined) {
-    statements.run(sql.moveCounted, batch.key, key)
-    statements.run(sql.removeBatch, key)
+    statements.execute(sql.moveCounted, batch.key, key)
+    statements.execute(sql.removeBatch, key)
   }
-  statements.run(sql.closeBatch, until, batch.key)
+  statements.execute(sql.closeBatch, until, batch.key)
   return { batch: count(statements, batch), joined }
 }
 
@@ -250,7 +254,7 @@ function dueWith(statements: Statements, { key, threadId, resourceId, agentId }:
 
 /** Makes claimed batches due again at `until`, unless another batch takes them in before. */
 export function holdBatches(statements: Statements, ids: readonly string[], until: number): void {
-  for (const id of ids) statements.run(sql.holdBatch, until, id)
+  for (const id of ids) statements.execute(sql.holdBatch, until, id)
 }
 
 /** Moves the records of earlier, unread summaries to this one. */
@@ -261,8 +265,8 @@ export function joinBatches(statements: Statements, batchId: string, earlier: re
     const other = statements.one<BatchRow>(sql.batch, id)
     const isTheirs = other?.threadId === batch.threadId && other.resourceId === batch.resourceId && other.agentId === batch.agentId
     if (!isTheirs || other.key === batch.key) continue
-    statements.run(sql.moveCounted, batch.key, other.key)
-    statements.run(sql.joinedBatch, other.key)
+    statements.execute(sql.moveCounted, batch.key, other.key)
+    statements.execute(sql.joinedBatch, other.key)
   }
   return count(statements, batch)
 }

@@ -31,8 +31,8 @@ export function holdsKey({ status, rememberUntil }: NotificationRow, now: number
 
 /** Releases the key, so that the next record can have it. */
 export function releaseKey(statements: Statements, slot: string, { key }: NotificationRow): void {
-  statements.run(sql.forgetKey, key)
-  statements.run(sql.forgetMergedKey, slot)
+  statements.execute(sql.forgetKey, key)
+  statements.execute(sql.forgetMergedKey, slot)
 }
 
 /**
@@ -44,14 +44,14 @@ export function retryRecord(statements: Statements, row: NotificationRow, now: n
   const same = dedupeSlot === null ? undefined : recordOfSlot(statements, dedupeSlot)
   if (dedupeSlot !== null && same && same.key !== row.key) {
     if (holdsKey(same, now)) {
-      statements.run(sql.count, now, same.key, row.coalescedCount)
-      statements.run(sql.discard, 'duplicate', now, now, row.key)
+      statements.execute(sql.count, now, same.key, row.coalescedCount)
+      statements.execute(sql.discard, 'duplicate', now, now, row.key)
       return false
     }
     releaseKey(statements, dedupeSlot, same)
   }
   const coalesceSlot = slotOf(row, row.coalesceKey)
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
-  statements.run(sql.reopen, now, dedupeSlot, related ? null : coalesceSlot, row.key)
+  statements.execute(sql.reopen, now, dedupeSlot, related ? null : coalesceSlot, row.key)
   return true
 }

@@ -19,6 +19,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
     return this.#change((statements, touch, newId) => {
+      lockThreads(statements, items)
       for (const item of items) touch(item)
       return ingestAll(statements, items, newId)
     })
@@ -26,6 +27,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 
   settle(settlements: readonly Settlement[]): Promise<Settled[]> {
     return this.#change((statements, touch, newId) => {
+      lockThreads(statements, settlements)
       const all = settleAll(statements, settlements, newId)
       for (const { record } of all) touch(record)
       return all
@@ -33,11 +35,17 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   }
 
   claimDue(claim: DueClaim): Promise<Due> {
-    return this.write((statements) => claimDue(statements, claim))
+    return this.write((statements) => {
+      lockAll(statements)
+      return claimDue(statements, claim)
+    })
   }
 
   claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]> {
-    return this.write((statements) => claimIdle(statements, threadId, claim))
+    return this.write((statements) => {
+      lockThreads(statements, [{ threadId }])
+      return claimIdle(statements, threadId, claim)
+    })
   }
 
   /** Called after every run. */
@@ -51,32 +59,49 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 
   delivered(deliveries: readonly Delivery[]): Promise<void> {
     return this.#change((statements, touch) => {
+      lockThreads(statements, deliveries)
       for (const delivery of deliveries) touch(delivered(statements, delivery))
     })
   }
 
   holdBatches(batchIds: readonly string[], until: number): Promise<void> {
-    return this.write((statements) => holdBatches(statements, batchIds, until))
+    return this.write((statements) => {
+      lockAll(statements)
+      holdBatches(statements, batchIds, until)
+    })
   }
 
   joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null> {
-    return this.write((statements) => joinBatches(statements, batchId, earlier))
+    return this.write((statements) => {
+      lockAll(statements)
+      return joinBatches(statements, batchId, earlier)
+    })
   }
 
   summarised(batchId: string, signalId: string | undefined): Promise<void> {
-    return this.#change((statements, touch) => touch(summarized(statements, batchId, signalId)))
+    return this.#change((statements, touch) => {
+      lockAll(statements)
+      touch(summarized(statements, batchId, signalId))
+    })
   }
 
   failed(failure: DeliveryFailure): Promise<void> {
-    return this.#change((statements, touch) => touch(failed(statements, failure)))
+    return this.#change((statements, touch) => {
+      lockThreads(statements, [failure])
+      touch(failed(statements, failure))
+    })
   }
 
   batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void> {
-    return this.#change((statements, touch) => touch(batchFailed(statements, failure)))
+    return this.#change((statements, touch) => {
+      lockAll(statements)
+      touch(batchFailed(statements, failure))
+    })
   }
 
   confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void> {
     return this.write((statements) => {
+      lockThreads(statements, records)
       for (const record of records) confirm(statements, record)
     })
   }
@@ -112,11 +137,12 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = this.now()): Promise<NotificationRecord[]> {
     return this.#change((statements, touch) => {
       validateInboxScope(scope)
+      lockThreads(statements, [scope])
       return validateMark(ids, status).flatMap((id) => {
         const row = scoped(statements, scope, id)
         if (!row || !canBecome(row.status, status)) return []
         touch(row)
-        statements.run(sql[status], now, row.key)
+        statements.execute(sql[status], now, row.key)
         const marked = scoped(statements, scope, id)
         return marked ? [notificationOf(marked)] : []
       })
@@ -126,6 +152,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
     return this.#change((statements, touch) => {
       validateInboxScope(scope)
+      lockThreads(statements, [scope])
       return validateIds(ids).filter((id) => {
         const row = scoped(statements, scope, id)
         if (!row || !canBecome(row.status, 'pending')) return false
@@ -168,12 +195,24 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
     const result = await this.write((statements, newId) => {
       // The transaction may run again.
       touched = new Set()
-      statements.run(sql.countChange)
+      if (!statements.lockDomain) statements.execute(sql.countChange)
       return work(statements, (row) => row && touched.add(row.resourceId), newId)
     })
     if (touched.size > 0) for (const notify of this.#listeners) notify([...touched], due)
     return result
   }
+}
+
+/** Locks the records and summaries of one thread; for several threads, the whole domain, so that no two wait for each other. */
+function lockThreads(statements: Statements, records: ReadonlyArray<{ threadId: string }>): void {
+  if (!statements.lockDomain) return
+  const threadIds = new Set(records.map(({ threadId }) => threadId))
+  if (threadIds.size > 0) statements.lockDomain('notifications', threadIds.size === 1 ? [...threadIds] : undefined)
+}
+
+/** Locks the whole domain: which threads a dispatcher writes to is known only when it has read. */
+function lockAll(statements: Statements): void {
+  statements.lockDomain?.('notifications')
 }
 
 /** The record, unless it belongs to another resource. */
@@ -245,7 +284,7 @@ const mostSpans = 256
 
 /** The records that changed after a cursor. It reads one snapshot, so a page that is not full is complete up to its cursor. */
 export function changesAfter(statements: Statements, { resourceId, threadId, after, limit }: ChangeQuery): InboxChanges {
-  const newest = statements.one<{ last: number }>(sql.lastChange)?.last ?? 0
+  const newest = statements.one<{ last: number }>(sql.lastChange, resourceId)?.last ?? 0
   const end = cursorOf(newest, lastKey)
   if (after === undefined) return { changes: [], cursor: end, more: false }
   const { changed, key } = parseCursor(after)

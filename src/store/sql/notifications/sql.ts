@@ -11,7 +11,8 @@ const columns = `
   b.due_at AS summaryAt, b.signal_id AS summarySignalId, b.key IS NOT NULL AND b.open IS NULL AS summarized`
 
 /** Stores the number of the current change. `countChange` must run earlier in the same transaction. */
-export const touched = `changed = (SELECT last FROM heed_notification_changes WHERE one = 1)`
+export const changeNumber = '(SELECT last FROM heed_notification_changes WHERE one = 1)'
+export const touched = `changed = ${changeNumber}`
 
 /** A query of records; the caller adds its conditions. */
 export const fromNotifications = `
@@ -21,7 +22,7 @@ const batchColumns = `
   key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, open, first_at AS firstAt, due_at AS dueAt, attempts`
 
 /** One column for each status: SQLite reads the index of a thread once and sorts nothing. */
-const counted = notificationStatuses.map((status) => `sum(status = '${status}') AS ${status}`).join(', ')
+const counted = notificationStatuses.map((status) => `count(*) FILTER (WHERE status = '${status}') AS ${status}`).join(', ')
 
 /** Sets the status that a user chose. The record's `dedupeKey` is remembered as after a delivery. */
 function markAs(status: MarkedStatus): string {
@@ -44,7 +45,7 @@ export const notificationSql = {
       updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload, remember_ms,
       changed)
     VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-      (SELECT last FROM heed_notification_changes WHERE one = 1))`,
+      ${changeNumber})`,
   count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + ?3, updated_at = ?1, ${touched} WHERE key = ?2`,
   merge: `
     UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?,
@@ -101,7 +102,8 @@ export const notificationSql = {
       dedupe_slot = CASE WHEN coalesce(?2, remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END,
       remember_until = coalesce(?2, remember_until, ?4 + remember_ms), delivered_signal_id = ?3,
       delivered_at = coalesce(delivered_at, ?4), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
-      attempts = attempts + (delivered_signal_id IS NOT ?3), attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
+      attempts = CASE WHEN delivered_signal_id IS DISTINCT FROM ?3 THEN attempts + 1 ELSE attempts END,
+      attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
     WHERE key = ?5`,
   confirmed: `UPDATE heed_notifications SET due_at = NULL, flight = 0 WHERE key = ?`,
   retry: `
@@ -109,11 +111,14 @@ export const notificationSql = {
     WHERE key = ?`,
   fail: `
     UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
-      remember_until = NULL, attempts = attempts + (status = 'pending'), attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+      remember_until = NULL, attempts = CASE WHEN status = 'pending' THEN attempts + 1 ELSE attempts END, attempted_at = ?, error = ?,
+      updated_at = ?1, ${touched}
     WHERE key = ?`,
   reopen: `
-    UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,
-      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL,
+    UPDATE heed_notifications SET status = 'pending',
+      decided = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN 1 ELSE 0 END,
+      flight = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN 1 ELSE 0 END,
+      attempts = 0, error = NULL, batch = NULL,
       due_at = ?1, updated_at = ?1, dedupe_slot = ?2,
       coalesce_slot = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN NULL ELSE ?3 END, ${touched}
     WHERE key = ?4`,
@@ -124,7 +129,7 @@ export const notificationSql = {
   countsOfResource: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ? AND resource_id = ?`,
 
   countChange: `UPDATE heed_notification_changes SET last = last + 1 WHERE one = 1`,
-  lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1`,
+  lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1 AND ?1 IS NOT NULL`,
   // Reads span by span, so the rows come in the order of their change numbers.
   changes: `
     WITH RECURSIVE span (number) AS (SELECT ?1 UNION ALL SELECT number + 1 FROM span WHERE number < ?2)
@@ -145,8 +150,8 @@ export const notificationSql = {
     SELECT ${batchColumns} FROM heed_notification_batches
     WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? ORDER BY due_at`,
   addBatch: `
-    INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at)
-    VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,
+    INSERT INTO heed_notification_batches (key, id, thread_id, resource_id, agent_id, form, open, first_at, due_at)
+    VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
   moveBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE key = ?`,
   closeBatch: `UPDATE heed_notification_batches SET open = NULL, due_at = ? WHERE key = ?`,
   batch: `SELECT ${batchColumns} FROM heed_notification_batches WHERE id = ?`,

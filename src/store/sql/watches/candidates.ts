@@ -11,7 +11,7 @@ import { criteriaOf, inboundOf, lastSeq, watchColumns, watchOf, type WatchRow } 
 /** How long after its expiry a watch waits for its agent to judge what arrived in time. */
 const unjudgedGraceMs = 600_000
 
-const candidateSql = {
+export const candidateSql = {
   byOrd: `SELECT ${watchColumns} FROM heed_watches WHERE ord = ?`,
   byId: `SELECT ${watchColumns} FROM heed_watches WHERE id = ?`,
   due: `SELECT ${watchColumns} FROM heed_watches WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
@@ -48,12 +48,12 @@ const candidateSql = {
   consumeLater: `
     UPDATE heed_watch_candidates SET state = 'consumed', settled_at = ?3 WHERE seq = ?1 AND watch > ?2 AND state = 'pending'`,
   wakeOthers: `
-    UPDATE heed_watches SET due_at = min(due_at, ?3) WHERE due_at IS NOT NULL AND ord IN (
+    UPDATE heed_watches SET due_at = CASE WHEN due_at < ?3 THEN due_at ELSE ?3 END WHERE due_at IS NOT NULL AND ord IN (
       SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND watch <> ?2 AND state IN ('pending', 'consumed'))
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
   // Later watches need no longer wait for one that ends.
   wakeLater: `
-    UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
+    UPDATE heed_watches SET due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE due_at IS NOT NULL AND ord IN (
       SELECT later.watch FROM heed_watch_candidates own JOIN heed_watch_candidates later ON later.seq = own.seq
       WHERE own.watch = ?1 AND own.state IN ('pending', 'claimed') AND later.watch > ?1 AND later.state = 'pending')
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
@@ -117,7 +117,7 @@ function claimNext(statements: Statements, watch: WatchRow, now: number, until: 
     }
     const deadline = watch.expiresAt + annotationGraceMs
     if (next.waiting === 1 && now <= deadline) {
-      statements.run(candidateSql.setDue, deadline + 1, watch.ord)
+      statements.execute(candidateSql.setDue, deadline + 1, watch.ord)
       return []
     }
     // A candidate that is still claimed: its process ended, or did not report in time.
@@ -126,12 +126,12 @@ function claimNext(statements: Statements, watch: WatchRow, now: number, until: 
       failCandidate(statements, watch, next.seq, { now, detail: lostClaim })
       continue
     }
-    statements.run(candidateSql.setDue, until, watch.ord)
+    statements.execute(candidateSql.setDue, until, watch.ord)
     if (statements.one(candidateSql.olderFirst, next.seq, watch.ord, watch.threadId, watch.registeredSeq)) return []
     const inbound = inboundBySeq(statements, next.seq)
     const taken = inbound && isTaken(statements, watch, inbound)
     if (inbound && !taken) {
-      statements.run(candidateSql.take, failures, watch.ord, next.seq)
+      statements.execute(candidateSql.take, failures, watch.ord, next.seq)
       return [{ watch: watchOf(watch), inbound: inboundOf(inbound), attempt: next.attempts + 1 }]
     }
     settleState(statements, watch, next.seq, taken ? 'consumed' : 'ended', { now })
@@ -141,18 +141,18 @@ function claimNext(statements: Statements, watch: WatchRow, now: number, until: 
 /** Settles a candidate without a verdict: other watches of its message need not wait for this one. */
 function failCandidate(statements: Statements, watch: WatchRow, seq: number, { now, detail }: { now: number; detail: string }): void {
   settleState(statements, watch, seq, 'failed', { now, detail })
-  statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
+  statements.execute(candidateSql.wakeOthers, seq, watch.ord, now)
 }
 
 function expire(statements: Statements, watch: WatchRow, now: number, until: number): void {
   if (now <= watch.expiresAt) {
-    statements.run(candidateSql.setDue, watch.expiresAt + 1, watch.ord)
+    statements.execute(candidateSql.setDue, watch.expiresAt + 1, watch.ord)
     return
   }
   const isAwaited =
     criteriaOf(watch).categories.length > 0 && now <= watch.expiresAt + annotationGraceMs &&
     statements.one(candidateSql.unannotated, watch.resourceId, watch.expiresAt)
-  if (isAwaited) statements.run(candidateSql.setDue, until, watch.ord)
+  if (isAwaited) statements.execute(candidateSql.setDue, until, watch.ord)
   else endWatch(statements, watch, { reason: 'expired', now })
 }
 
@@ -173,12 +173,12 @@ export function settleCandidate(
     ...(verdict.action === 'deny' ? { detail: verdict.policies } : {}),
   })
   const { evaluations, hits, end, hit } = judged({ ...watch, mayEnd: watch.mayEnd === 1 }, verdict)
-  statements.run(candidateSql.count, evaluations, hits, watch.ord)
+  statements.execute(candidateSql.count, evaluations, hits, watch.ord)
   if (isMatch && watch.exclusive === 1) {
-    statements.run(candidateSql.consume, watch.id, seq, watch.ord)
-    statements.run(candidateSql.consumeLater, seq, watch.ord, now)
+    statements.execute(candidateSql.consume, watch.id, seq, watch.ord)
+    statements.execute(candidateSql.consumeLater, seq, watch.ord, now)
   }
-  statements.run(candidateSql.wakeOthers, seq, watch.ord, now)
+  statements.execute(candidateSql.wakeOthers, seq, watch.ord, now)
   const value = isMatch ? { value: verdict.value } : {}
   if (hit) addDelivery(statements, watch, { id: `${reservedIdPrefixes.hit}${seq}:${watch.id}`, reason: 'hit', seq, now, ...value })
   if (end) {
@@ -200,9 +200,9 @@ export function releaseCandidate(statements: Statements, release: CandidateRelea
     failCandidate(statements, watch, seq, { now, detail: error })
     return wakeWatch(statements, watch, now)
   }
-  statements.run(candidateSql.release, isWaiting ? 1 : 0, failures, error ?? null, watch.ord, seq)
+  statements.execute(candidateSql.release, isWaiting ? 1 : 0, failures, error ?? null, watch.ord, seq)
   if (release.unannotated) return wakeWatch(statements, watch, now)
-  statements.run(candidateSql.setDue, release.retryAt, watch.ord)
+  statements.execute(candidateSql.setDue, release.retryAt, watch.ord)
   return true
 }
 
@@ -216,9 +216,9 @@ function hasCategories(statements: Statements, seq: number): boolean {
 export function endWatch(
   statements: Statements, watch: WatchRow, { reason, now, ...more }: { reason: WatchEnd } & Omit<NewDelivery, 'id' | 'reason'>,
 ): void {
-  statements.run(candidateSql.wakeLater, watch.ord, now)
-  statements.run(candidateSql.settleAll, watch.ord, now)
-  statements.run(candidateSql.end, reason, now, watch.ord)
+  statements.execute(candidateSql.wakeLater, watch.ord, now)
+  statements.execute(candidateSql.settleAll, watch.ord, now)
+  statements.execute(candidateSql.end, reason, now, watch.ord)
   unindexWatch(statements, watch)
   addDelivery(statements, watch, { id: deliveryId(watch.id), reason, now, ...more })
 }
@@ -243,13 +243,13 @@ function settleState(
   { now, value, detail }: { now: number; value?: string; detail?: string },
 ): void {
   const values: SqlValue[] = [state, value ?? null, detail ?? null, now, ord, seq]
-  statements.run(candidateSql.settle, ...values)
+  statements.execute(candidateSql.settle, ...values)
 }
 
 /** The next candidate is due now; a watch without one, or whose candidates wait for categories, is due when it expires. */
 function wakeWatch(statements: Statements, { ord, expiresAt }: WatchRow, now: number): true {
   const hasNext = statements.one<OpenCandidate>(candidateSql.next, ord)?.waiting === 0
-  statements.run(candidateSql.setDue, hasNext ? now : expiresAt + 1, ord)
+  statements.execute(candidateSql.setDue, hasNext ? now : expiresAt + 1, ord)
   return true
 }
 

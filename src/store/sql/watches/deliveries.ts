@@ -11,12 +11,13 @@ import { deliveryColumns, deliveryOf, watchColumns, type DeliveryRow, type Watch
  * ones. The first of a line is always due.
  */
 
-const deliverySql = {
+const inLine = `EXISTS (SELECT 1 FROM heed_watch_deliveries WHERE thread_id = ?3 AND agent_id = ?4 AND state IN ('queued', 'due'))`
+
+export const deliverySql = {
   add: `
-    INSERT OR IGNORE INTO heed_watch_deliveries (id, watch, thread_id, agent_id, reason, value, seq, created_at, state, due_at)
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(line.open, 'queued', 'due'), iif(line.open, NULL, ?8)
-    FROM (SELECT EXISTS (
-      SELECT 1 FROM heed_watch_deliveries WHERE thread_id = ?3 AND agent_id = ?4 AND state IN ('queued', 'due')) AS open) AS line`,
+    INSERT INTO heed_watch_deliveries (id, watch, thread_id, agent_id, reason, value, seq, created_at, state, due_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ${inLine} THEN 'queued' ELSE 'due' END, CASE WHEN ${inLine} THEN NULL ELSE ?8 END)
+    ON CONFLICT DO NOTHING`,
   due: `SELECT ${deliveryColumns} FROM heed_watch_deliveries WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
   line: `
     SELECT ${deliveryColumns} FROM heed_watch_deliveries WHERE thread_id = ? AND agent_id = ? AND state IN ('queued', 'due')
@@ -50,7 +51,7 @@ export interface NewDelivery {
 
 export function addDelivery(statements: Statements, watch: WatchRow, { id, reason, value, seq, now }: NewDelivery): void {
   const stored = value === undefined ? null : JSON.stringify(value)
-  statements.run(deliverySql.add, id, watch.ord, watch.threadId, watch.agentId, reason, stored, seq ?? null, now)
+  statements.execute(deliverySql.add, id, watch.ord, watch.threadId, watch.agentId, reason, stored, seq ?? null, now)
   addWatchReply(statements, watch, { id, now })
 }
 
@@ -67,12 +68,12 @@ export function claimDeliveries(statements: Statements, { now, until, limit, age
       const line = statements.all<DeliveryRow>(deliverySql.line, threadId, agentId, limit - claimed.length)
       for (const row of line) {
         taken.add(row.ord)
-        statements.run(deliverySql.take, until, row.ord)
+        statements.execute(deliverySql.take, until, row.ord)
         const watch = statements.one<WatchRow>(deliverySql.watch, row.watch)
         if (watch) claimed.push(deliveryOf(row, watch, row.seq === null ? undefined : inboundBySeq(statements, row.seq)))
       }
       const last = line.at(-1)
-      if (last) statements.run(deliverySql.queueAfter, threadId, agentId, last.ord)
+      if (last) statements.execute(deliverySql.queueAfter, threadId, agentId, last.ord)
     }
   }
   return claimed
@@ -81,9 +82,9 @@ export function claimDeliveries(statements: Statements, { now, until, limit, age
 export function confirmDelivery(statements: Statements, { id, now }: { id: string; now: number }): void {
   const row = statements.one<DeliveryRow>(deliverySql.byId, id)
   if (!row) return
-  statements.run(deliverySql.delivered, now, row.ord)
+  statements.execute(deliverySql.delivered, now, row.ord)
   wakeWatchReply(statements, id, now)
-  statements.run(deliverySql.release, row.threadId, row.agentId, now)
+  statements.execute(deliverySql.release, row.threadId, row.agentId, now)
 }
 
 export function deferDelivery(
@@ -92,17 +93,17 @@ export function deferDelivery(
   const row = statements.one<DeliveryRow>(deliverySql.byId, id)
   if (!row) return
   if (retryAt === undefined) {
-    statements.run(deliverySql.fail, error, row.ord)
+    statements.execute(deliverySql.fail, error, row.ord)
     endWatchReply(statements, id, error === 'id_taken' ? error : 'thread_forbidden', now)
-    statements.run(deliverySql.release, row.threadId, row.agentId, now)
+    statements.execute(deliverySql.release, row.threadId, row.agentId, now)
     return
   }
-  statements.run(deliverySql.defer, retryAt, error, row.ord)
-  statements.run(deliverySql.queueAfter, row.threadId, row.agentId, row.ord)
+  statements.execute(deliverySql.defer, retryAt, error, row.ord)
+  statements.execute(deliverySql.queueAfter, row.threadId, row.agentId, row.ord)
 }
 
 /** Removes the deliveries of a watch, with replies that wait for them. Others of its agent and thread that were behind them are due. */
 export function removeDeliveries(statements: Statements, { ord, threadId, agentId }: WatchRow, now: number): void {
-  statements.run(deliverySql.removeReplies, ord)
-  if (statements.run(deliverySql.remove, ord) > 0) statements.run(deliverySql.release, threadId, agentId, now)
+  statements.execute(deliverySql.removeReplies, ord)
+  if (statements.run(deliverySql.remove, ord) > 0) statements.execute(deliverySql.release, threadId, agentId, now)
 }

@@ -12,23 +12,23 @@ import { claimInShares } from './shares.ts'
 /** When the annotation of a message is due that is held until a reply is sent. */
 const never = Number.MAX_SAFE_INTEGER
 
-const inboundSql = {
+export const inboundSql = {
   bySeq: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq = ?`,
   byProvider: `SELECT ${inboundColumns} FROM heed_inbounds WHERE channel_id = ? AND provider_id = ?`,
   add: `
-    INSERT INTO heed_inbounds (id, resource_id, channel_id, kind, provider_id, sender, contact_id, contact_since,
+    INSERT INTO heed_inbounds (seq, id, resource_id, channel_id, kind, provider_id, sender, contact_id, contact_since,
       conversation, content, received_at, due_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)`,
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)`,
   due: `SELECT ${inboundColumns} FROM heed_inbounds WHERE channel_id = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
   // A claim counts as lost until it is reported.
   take: 'UPDATE heed_inbounds SET due_at = ?, attempts = attempts + 1, lost = lost + 1 WHERE seq = ?',
   fail: 'UPDATE heed_inbounds SET due_at = NULL, error = ? WHERE seq = ?',
   annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0, failures = 0 WHERE seq = ?',
-  defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, failures = ?, lost = max(0, lost - 1) WHERE seq = ?',
-  label: `UPDATE heed_inbounds SET categories = ?, offered = iif(categories IS NULL, '${unanswered}', offered) WHERE seq = ?`,
+  defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, failures = ?, lost = CASE WHEN lost > 0 THEN lost - 1 ELSE 0 END WHERE seq = ?',
+  label: `UPDATE heed_inbounds SET categories = ?, offered = CASE WHEN categories IS NULL THEN '${unanswered}' ELSE offered END WHERE seq = ?`,
   endWaits: 'UPDATE heed_watch_candidates SET waiting = 0 WHERE seq = ? AND waiting = 1',
   wakeCandidates: `
-    UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE due_at IS NOT NULL AND ord IN (
+    UPDATE heed_watches SET due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE due_at IS NOT NULL AND ord IN (
       SELECT watch FROM heed_watch_candidates WHERE seq = ?1 AND state = 'pending')
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates o WHERE o.watch = heed_watches.ord AND o.state = 'claimed')`,
   hold: `UPDATE heed_inbounds SET due_at = ${never} WHERE seq = ?`,
@@ -45,13 +45,15 @@ export function addInbound(statements: Statements, inbound: NewInbound): AddedIn
   const known = statements.one<InboundRow>(inboundSql.byProvider, channelId, providerId)
   if (known) return { inbound: inboundOf(known), repeated: true }
   if (reply && isEcho(statements, inbound)) return undefined
-  const seq = statements.insert(
-    inboundSql.add, id, resourceId, channelId, kind, providerId, JSON.stringify(sender), contactId ?? null, contactSince ?? 0,
-    conversation ?? null,
-    JSON.stringify(content), now,
-  )
-  const row = inboundBySeq(statements, seq) as InboundRow
-  if (reply && holdBehindSends(statements, row)) statements.run(inboundSql.hold, seq)
+  const stored = {
+    id, resourceId, channelId, kind, providerId, sender: JSON.stringify(sender), contactId: contactId ?? null,
+    contactSince: contactSince ?? 0, conversation: conversation ?? null, content: JSON.stringify(content), receivedAt: now,
+  }
+  const seq = statements.insert(inboundSql.add, statements.newKey?.('heed_inbounds') ?? null, ...Object.values(stored))
+  const row: InboundRow = {
+    ...stored, seq, categories: null, dueAt: now, attempts: 0, lost: 0, failures: 0, error: null, consumedBy: null, offered: null,
+  }
+  if (reply && holdBehindSends(statements, row)) statements.execute(inboundSql.hold, seq)
   else findWatches(statements, row, undefined, now)
   if (reply) addReply(statements, row, reply, now)
   return { inbound: inboundOf(row), repeated: false }
@@ -66,11 +68,11 @@ export function claimInbounds(statements: Statements, { channelIds, now, until, 
 /** Undefined for a message that was to be annotated again and stays as it is. */
 function claimInbound(statements: Statements, row: InboundRow, now: number, until: number): InboundRow | undefined {
   if (row.lost >= maxAnnotationLosses) {
-    statements.run(inboundSql.fail, lostClaim, row.seq)
+    statements.execute(inboundSql.fail, lostClaim, row.seq)
     wakeWaiting(statements, row.seq, now)
     return row.categories === null ? { ...row, dueAt: null, error: lostClaim } : undefined
   }
-  statements.run(inboundSql.take, until, row.seq)
+  statements.execute(inboundSql.take, until, row.seq)
   return { ...row, attempts: row.attempts + 1 }
 }
 
@@ -84,7 +86,7 @@ export function annotateInbound(statements: Statements, { seq, categories, offer
     : [...new Set([...knownOffer(row), ...[...offered, ...categories].filter(isOwnCategory)])]
   const dueAt = typeof own !== 'string' && isAwaited(statements, row, own) ? now : null
   const annotated = { ...row, categories: JSON.stringify(all), dueAt }
-  statements.run(inboundSql.annotate, annotated.categories, own.length === 0 ? null : JSON.stringify(own), dueAt, seq)
+  statements.execute(inboundSql.annotate, annotated.categories, own.length === 0 ? null : JSON.stringify(own), dueAt, seq)
   findWatches(statements, annotated, all.filter((category) => !known.includes(category)), now)
   wakeWaiting(statements, seq, now)
   return true
@@ -92,8 +94,8 @@ export function annotateInbound(statements: Statements, { seq, categories, offer
 
 /** The reply of a message, and its candidates, are due when it is annotated: policies may ask for its categories. */
 function wakeWaiting(statements: Statements, seq: number, now: number): void {
-  statements.run(inboundSql.endWaits, seq)
-  statements.run(inboundSql.wakeCandidates, seq, now)
+  statements.execute(inboundSql.endWaits, seq)
+  statements.execute(inboundSql.wakeCandidates, seq, now)
   wakeReplyOf(statements, seq, now)
 }
 
@@ -115,14 +117,14 @@ export function deferInbound(statements: Statements, { seq, error, retryAt, now,
   const row = inboundBySeq(statements, seq)
   if (!row || row.dueAt === null) return
   const failures = row.failures + (rules === undefined ? 0 : 1)
-  statements.run(inboundSql.defer, failures >= lastAnnotatorFailure ? null : retryAt, error, failures, seq)
+  statements.execute(inboundSql.defer, failures >= lastAnnotatorFailure ? null : retryAt, error, failures, seq)
   if (rules === undefined) return
   const known = listOf(row.categories)
   const categories = JSON.stringify(uniteCategories(known, rules))
   // Watches need not wait for what is certain. Policies and replies wait for all categories, but not for ever.
   findWatches(statements, { ...row, categories }, rules.filter((category) => !known.includes(category)), now)
   if (failures < maxAnnotatorFailures) return
-  statements.run(inboundSql.label, categories, seq)
+  statements.execute(inboundSql.label, categories, seq)
   wakeWaiting(statements, seq, now)
 }
 

@@ -18,12 +18,12 @@ function passesFilters(channels: string, contacts: string, registeredAt: string)
       OR contact_id IN (SELECT value FROM json_each(${contacts})) AND contact_since <= ${registeredAt})`
 }
 
-const matchingSql = {
-  addKey: 'INSERT OR IGNORE INTO heed_watch_keys (resource_id, key, watch) VALUES (?, ?, ?)',
+export const matchingSql = {
+  addKey: 'INSERT INTO heed_watch_keys (resource_id, key, watch) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   removeKeys: 'DELETE FROM heed_watch_keys WHERE watch = ?',
   addCategory: `
     INSERT INTO heed_watch_categories (resource_id, category, watches) VALUES (?1, ?2, 1)
-    ON CONFLICT (resource_id, category) DO UPDATE SET watches = watches + 1`,
+    ON CONFLICT (resource_id, category) DO UPDATE SET watches = heed_watch_categories.watches + 1`,
   removeCategory: 'UPDATE heed_watch_categories SET watches = watches - 1 WHERE resource_id = ? AND category = ?',
   dropCategory: 'DELETE FROM heed_watch_categories WHERE resource_id = ? AND category = ? AND watches <= 0',
   categories: 'SELECT category FROM heed_watch_categories WHERE resource_id = ? AND watches > 0 ORDER BY category',
@@ -36,19 +36,20 @@ const matchingSql = {
   ofSender: `
     SELECT count(*) AS count FROM (
       SELECT 1 FROM heed_watch_candidates
-      WHERE watch = ? AND sender_key = ? AND state IN ('pending', 'claimed', 'matched', 'rejected') LIMIT ?)`,
+      WHERE watch = ? AND sender_key = ? AND state IN ('pending', 'claimed', 'matched', 'rejected') LIMIT ?) AS few`,
   pending: `
     SELECT count(*) AS count FROM (
-      SELECT 1 FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed') LIMIT ?)`,
+      SELECT 1 FROM heed_watch_candidates WHERE watch = ? AND state IN ('pending', 'claimed') LIMIT ?) AS few`,
   consumedHere: `
     SELECT 1 AS found FROM heed_watch_candidates c JOIN heed_watches w ON w.ord = c.watch
     WHERE c.seq = ? AND c.state = 'matched' AND w.thread_id = ? AND c.watch < ? AND w.mode = 'once' LIMIT 1`,
   isLater: 'SELECT 1 AS found FROM heed_watches WHERE id = ? AND ord > ?',
   add: `
-    INSERT OR IGNORE INTO heed_watch_candidates (watch, seq, state, sender_key, categories) VALUES (?, ?, 'pending', ?, ?)`,
+    INSERT INTO heed_watch_candidates (watch, seq, state, sender_key, categories) VALUES (?, ?, 'pending', ?, ?)
+    ON CONFLICT DO NOTHING`,
   // A watch with a claimed candidate is due when that is settled.
   wake: `
-    UPDATE heed_watches SET due_at = min(due_at, ?2) WHERE ord = ?1 AND due_at IS NOT NULL
+    UPDATE heed_watches SET due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE ord = ?1 AND due_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates WHERE watch = ?1 AND state = 'claimed')`,
   skip: 'UPDATE heed_watches SET skipped = skipped + ? WHERE ord = ?',
   candidate: 'SELECT 1 AS found FROM heed_watch_candidates WHERE watch = ? AND seq = ?',
@@ -66,7 +67,7 @@ const matchingSql = {
       AND consumed_by IS NULL AND NOT EXISTS (SELECT 1 FROM heed_inbound_holds AS h WHERE h.seq = i.seq)
       AND NOT EXISTS (
         SELECT 1 FROM heed_watch_candidates AS c JOIN heed_watches AS w ON w.ord = c.watch
-        WHERE c.seq = i.seq AND c.state = 'matched' AND w.thread_id = ?8 AND w.mode = 'once'))
+        WHERE c.seq = i.seq AND c.state = 'matched' AND w.thread_id = ?8 AND w.mode = 'once')) AS early
     WHERE nth <= ?9 ORDER BY seq LIMIT ?10`,
   // The newest that are annotated, are no candidates, and whose annotator could not choose one of these categories.
   annotateAgain: `
@@ -102,8 +103,8 @@ export function indexWatch(
   statements: Statements, { ord, resourceId }: Pick<WatchRow, 'ord' | 'resourceId'>, criteria: WatchCriteria,
 ): void {
   refuseTooMany(statements, resourceId, criteria.categories)
-  for (const key of keysOf(criteria)) statements.run(matchingSql.addKey, resourceId, key, ord)
-  for (const category of criteria.categories) statements.run(matchingSql.addCategory, resourceId, category)
+  for (const key of keysOf(criteria)) statements.execute(matchingSql.addKey, resourceId, key, ord)
+  for (const category of criteria.categories) statements.execute(matchingSql.addCategory, resourceId, category)
 }
 
 /** An annotator is asked about every category that is expected. */
@@ -122,10 +123,10 @@ export function expectedCategories(statements: Statements, resourceId: string): 
 }
 
 export function unindexWatch(statements: Statements, watch: WatchRow): void {
-  statements.run(matchingSql.removeKeys, watch.ord)
+  statements.execute(matchingSql.removeKeys, watch.ord)
   for (const category of criteriaOf(watch).categories) {
-    statements.run(matchingSql.removeCategory, watch.resourceId, category)
-    statements.run(matchingSql.dropCategory, watch.resourceId, category)
+    statements.execute(matchingSql.removeCategory, watch.resourceId, category)
+    statements.execute(matchingSql.dropCategory, watch.resourceId, category)
   }
 }
 
@@ -176,10 +177,10 @@ export function lookBack(statements: Statements, watch: WatchRow, now: number): 
   )
   for (const inbound of found) addCandidate(statements, watch, inbound, now)
   const left = (found[0]?.total ?? 0) - found.length
-  if (left > 0) statements.run(matchingSql.skip, left, watch.ord)
+  if (left > 0) statements.execute(matchingSql.skip, left, watch.ord)
   const own = categories.filter(isOwnCategory)
   if (own.length === 0) return
-  statements.run(
+  statements.execute(
     matchingSql.annotateAgain, watch.resourceId, watch.since, watch.expiresAt, JSON.stringify(channels), JSON.stringify(contacts),
     watch.createdAt, JSON.stringify(own), watch.ord, watch.maxEvaluations, now,
   )
@@ -211,13 +212,13 @@ function addCandidate(statements: Statements, watch: WatchRow, inbound: InboundR
   const isOver = (sql: string, limit: number, ...values: Array<string | number>) =>
     (statements.one<{ count: number }>(sql, ...values, limit)?.count ?? 0) >= limit
   if (isOver(matchingSql.ofSender, shareOf(watch), watch.ord, sender) || isOver(matchingSql.pending, watch.maxEvaluations, watch.ord)) {
-    statements.run(matchingSql.skip, 1, watch.ord)
+    statements.execute(matchingSql.skip, 1, watch.ord)
     return
   }
   const found = inbound.categories === null ? [] : (JSON.parse(inbound.categories) as string[])
   const expected = found.filter((category) => criteriaOf(watch).categories.includes(category))
   if (statements.run(matchingSql.add, watch.ord, inbound.seq, sender, JSON.stringify(expected)) === 1)
-    statements.run(matchingSql.wake, watch.ord, now)
+    statements.execute(matchingSql.wake, watch.ord, now)
 }
 
 function senderKey({ channelId, contactId, sender }: InboundRow): string {

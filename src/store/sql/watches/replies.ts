@@ -44,7 +44,7 @@ const replyColumns = `
   reason, policies, text, truncated, provider_id AS providerId, attempts, claims, sending, error, created_at AS createdAt, due_at AS dueAt,
   settled_at AS settledAt`
 
-const replySql = {
+export const replySql = {
   byId: `SELECT ${replyColumns} FROM heed_replies WHERE id = ?`,
   add: `
     INSERT INTO heed_replies (
@@ -52,11 +52,11 @@ const replySql = {
     VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
   // To the conversation of the run that registered the watch, else of the last message that the thread was given.
   addForWatch: `
-    INSERT OR IGNORE INTO heed_replies (seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, created_at)
+    INSERT INTO heed_replies (seq, id, inbound_id, signal_id, resource_id, channel_id, agent_id, thread_id, state, created_at)
     SELECT seq, ?1, inbound_id, ?2, resource_id, channel_id, agent_id, thread_id, 'received', ?3 FROM heed_replies
     WHERE thread_id = ?4 AND agent_id = ?5 AND resource_id = ?6 AND (
       state IN ('asked', 'pending', 'sent', 'dead') OR reason IN ('empty', 'run_failed', 'run_aborted', 'run_rejected', 'run_lost'))
-    ORDER BY signal_id IS ?7 DESC, seq DESC LIMIT 1`,
+    ORDER BY CASE WHEN signal_id = ?7 THEN 1 ELSE 0 END DESC, seq DESC LIMIT 1 ON CONFLICT DO NOTHING`,
   delivered: `UPDATE heed_replies SET state = 'asked', due_at = ?2 WHERE signal_id = ?1 AND state = 'received'`,
   undelivered: `UPDATE heed_replies SET state = 'none', reason = ?2, settled_at = ?3 WHERE signal_id = ?1 AND state = 'received'`,
   placeOf: 'SELECT thread_id AS threadId, channel_id AS channelId FROM heed_replies WHERE seq = ? AND signal_id = inbound_id',
@@ -64,11 +64,11 @@ const replySql = {
   echoByText: `
     SELECT 1 AS found FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
     WHERE r.channel_id = ?1 AND r.text = ?2 AND r.echo_until >= ?3 AND r.resource_id = ?4
-    AND i.conversation IS ?5 AND (?5 IS NOT NULL OR i.sender ->> '$.address' = ?6) LIMIT 1`,
+    AND i.conversation IS NOT DISTINCT FROM ?5 AND (?5 IS NOT NULL OR i.sender ->> '$.address' = ?6) LIMIT 1`,
   // Without conversations also messages of other senders: the echo by id may come from the channel's own address.
   hold: `
     INSERT INTO heed_inbound_holds (seq, reply) SELECT ?3, r.ord FROM heed_replies r JOIN heed_inbounds i ON i.seq = r.seq
-    WHERE r.channel_id = ?1 AND r.sending = 1 AND r.resource_id = ?4 AND i.conversation IS ?2`,
+    WHERE r.channel_id = ?1 AND r.sending = 1 AND r.resource_id = ?4 AND i.conversation IS NOT DISTINCT FROM ?2`,
   held: `SELECT ${inboundColumns} FROM heed_inbounds WHERE seq IN (SELECT seq FROM heed_inbound_holds WHERE reply = ?) ORDER BY seq`,
   isHeld: 'SELECT 1 AS found FROM heed_inbound_holds WHERE seq = ? LIMIT 1',
   releaseHolds: 'DELETE FROM heed_inbound_holds WHERE reply = ?',
@@ -96,7 +96,7 @@ const replySql = {
     UPDATE heed_replies SET state = 'sent', error = NULL, provider_id = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
   giveUp: `UPDATE heed_replies SET state = 'dead', error = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
   end: `UPDATE heed_replies SET state = 'none', reason = ?, policies = ?, settled_at = ?, due_at = NULL WHERE ord = ?`,
-  defer: 'UPDATE heed_replies SET due_at = ?, error = ?, attempts = max(0, attempts - ?) WHERE ord = ?',
+  defer: 'UPDATE heed_replies SET due_at = ?1, error = ?2, attempts = CASE WHEN attempts > ?3 THEN attempts - ?3 ELSE 0 END WHERE ord = ?4',
   // A claim that read the run before its end is fenced: it would make the reply due later.
   wake: `UPDATE heed_replies SET due_at = ?2, claims = claims + 1 WHERE thread_id = ?1 AND state = 'asked'`,
   retry: `
@@ -130,11 +130,11 @@ export function holdBehindSends(statements: Statements, { seq, channelId, resour
 /** The reply is sent, or the attempt failed: messages that waited for it are worked on, except for its echo, which is removed. */
 function releaseHeld(statements: Statements, reply: ReplyRow, step: ReplyStep): void {
   const held = statements.all<InboundRow>(replySql.held, reply.ord)
-  statements.run(replySql.releaseHolds, reply.ord)
+  statements.execute(replySql.releaseHolds, reply.ord)
   for (const inbound of held) {
     if (isEchoOf(statements, inbound, reply, step)) removeInbound(statements, inbound)
     else if (!statements.one(replySql.isHeld, inbound.seq)) {
-      statements.run(replySql.annotate, inbound.seq)
+      statements.execute(replySql.annotate, inbound.seq)
       findWatches(statements, inbound, undefined, inbound.receivedAt)
     }
   }
@@ -165,14 +165,14 @@ function isMaybeSent(step: ReplyStep): boolean {
 
 function removeInbound(statements: Statements, { seq, receivedAt }: InboundRow): void {
   const place = statements.one<Pick<ReplyRow, 'threadId' | 'channelId'>>(replySql.placeOf, seq)
-  for (const sql of [replySql.removeHolds, replySql.remove, replySql.removeInbound]) statements.run(sql, seq)
+  for (const sql of [replySql.removeHolds, replySql.remove, replySql.removeInbound]) statements.execute(sql, seq)
   if (place) wakeNext(statements, place, receivedAt)
 }
 
 /** Inserts the reply of a message that was just stored. It is due when the message is annotated and those before it are asked. */
 export function addReply(statements: Statements, inbound: InboundRow, { agentId, threadId, automatic }: NewReply, now: number): void {
   const { seq, id, resourceId, channelId } = inbound
-  statements.run(
+  statements.execute(
     replySql.add, seq, `reply:${id}`, id, resourceId, channelId, agentId, threadId, automatic ? 'none' : 'received',
     automatic ? 'automatic' : null, now, automatic ? now : null,
   )
@@ -186,17 +186,17 @@ export function addWatchReply(
   statements: Statements, { threadId, agentId, resourceId, runId }: Pick<WatchRow, 'threadId' | 'agentId' | 'resourceId' | 'runId'>,
   { id, now }: { id: string; now: number },
 ): void {
-  statements.run(replySql.addForWatch, `reply:${id}`, id, now, threadId, agentId, resourceId, runId)
+  statements.execute(replySql.addForWatch, `reply:${id}`, id, now, threadId, agentId, resourceId, runId)
 }
 
 /** The thread has the delivery: its run is looked for. */
 export function wakeWatchReply(statements: Statements, deliveryId: string, now: number): void {
-  statements.run(replySql.delivered, deliveryId, now)
+  statements.execute(replySql.delivered, deliveryId, now)
 }
 
 /** The thread never gets the delivery. */
 export function endWatchReply(statements: Statements, deliveryId: string, reason: NoReply, now: number): void {
-  statements.run(replySql.undelivered, deliveryId, reason, now)
+  statements.execute(replySql.undelivered, deliveryId, reason, now)
 }
 
 /** The message is annotated. */
@@ -211,7 +211,7 @@ export function wakeReplyOf(statements: Statements, seq: number, now: number): v
  */
 function wakeNext(statements: Statements, { threadId, channelId }: Pick<ReplyRow, 'threadId' | 'channelId'>, now: number): void {
   const head = statements.one<{ ord: number; unannotated: number }>(replySql.head, threadId, channelId)
-  if (head?.unannotated === 0) statements.run(replySql.makeDue, now, head.ord)
+  if (head?.unannotated === 0) statements.execute(replySql.makeDue, now, head.ord)
 }
 
 export function claimReplies(statements: Statements, { channelIds, now, until, limit, most }: InboundClaim): ClaimedReply[] {
@@ -223,7 +223,7 @@ function claimReply(statements: Statements, row: ReplyRow, now: number, until: n
   const inbound = statements.one<InboundRow>(replySql.inbound, row.seq)
   // A reply that was being sent: its process ended, and the provider's id of it is not known.
   const echoUntil = row.sending === 1 ? now + echoMs : null
-  statements.run(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.ord)
+  statements.execute(replySql.take, inbound ? until : null, row.state === 'pending' ? 1 : 0, echoUntil, row.ord)
   if (!inbound) return undefined
   const [attempts, claim] = [row.attempts + 1, row.claims + 1]
   return { reply: replyOf({ ...row, attempts, dueAt: until }), inbound: inboundOf(inbound), claim }
@@ -241,7 +241,7 @@ export function settleReply(statements: Statements, { id, claim, step, now }: Re
 /** Where the provider's id of what was sent is not known, a message with its text is its echo for some time. */
 function endSend(statements: Statements, row: ReplyRow, step: ReplyStep, now: number): void {
   const isUnknown = step.type === 'send' ? step.providerId === undefined : isMaybeSent(step)
-  statements.run(replySql.settled, isUnknown ? now + echoMs : null, row.ord)
+  statements.execute(replySql.settled, isUnknown ? now + echoMs : null, row.ord)
   releaseHeld(statements, row, step)
 }
 
@@ -252,22 +252,22 @@ function isPossible(state: ReplyState, { type }: ReplyStep): boolean {
 function settle(statements: Statements, ord: number, step: ReplyStep, now: number): void {
   switch (step.type) {
     case 'ask':
-      return void statements.run(replySql.ask, step.checkAt, ord)
+      return statements.execute(replySql.ask, step.checkAt, ord)
     case 'answer':
-      return void statements.run(replySql.answer, step.text, step.truncated ? 1 : 0, now, ord)
+      return statements.execute(replySql.answer, step.text, step.truncated ? 1 : 0, now, ord)
     case 'send':
-      return void statements.run(replySql.sent, step.providerId ?? null, now, ord)
+      return statements.execute(replySql.sent, step.providerId ?? null, now, ord)
     case 'give_up':
-      return void statements.run(replySql.giveUp, JSON.stringify(step.error), now, ord)
+      return statements.execute(replySql.giveUp, JSON.stringify(step.error), now, ord)
     case 'end':
-      return void statements.run(replySql.end, step.reason, step.policies ?? null, now, ord)
+      return statements.execute(replySql.end, step.reason, step.policies ?? null, now, ord)
     case 'defer':
-      return void statements.run(replySql.defer, step.dueAt, step.error ? JSON.stringify(step.error) : null, step.uncounted ? 1 : 0, ord)
+      return statements.execute(replySql.defer, step.dueAt, step.error ? JSON.stringify(step.error) : null, step.uncounted ? 1 : 0, ord)
   }
 }
 
 export function wakeReplies(statements: Statements, { threadId, now }: { threadId: string; now: number }): void {
-  statements.run(replySql.wake, threadId, now)
+  statements.execute(replySql.wake, threadId, now)
 }
 
 export function nextReplyDue(statements: Statements, channelIds: readonly string[]): number | undefined {
@@ -297,13 +297,13 @@ export function listReplies(statements: Statements, { limit, ...query }: ReplyQu
 
 export function retryReply(statements: Statements, scope: ReplyScope, now: number): ReplyRecord | null {
   const row = scoped(statements, scope)
-  if (row && nextReplyState(row.state, 'retry')) statements.run(replySql.retry, now, row.ord)
+  if (row && nextReplyState(row.state, 'retry')) statements.execute(replySql.retry, now, row.ord)
   return getReply(statements, scope)
 }
 
 /** Removes the reply of a message that is removed. */
 export function removeReply(statements: Statements, seq: number): void {
-  statements.run(replySql.remove, seq)
+  statements.execute(replySql.remove, seq)
 }
 
 /** Removes the replies of a deleted thread, also those that are to be sent. */
@@ -311,12 +311,12 @@ export function forgetReplies(statements: Statements, threadId: string, resource
   for (const row of statements.all<ReplyRow>(replySql.sendingOf, threadId, resourceId ?? null)) {
     releaseHeld(statements, row, { type: 'give_up', error: { code: 'thread_deleted' } })
   }
-  statements.run(replySql.forget, threadId, resourceId ?? null)
+  statements.execute(replySql.forget, threadId, resourceId ?? null)
 }
 
 /** The thread belongs to another resource: no run of it answers messages of the former one. */
 export function transferReplies(statements: Statements, threadId: string, resourceId: string, now: number): void {
-  statements.run(replySql.give, threadId, resourceId, now)
+  statements.execute(replySql.give, threadId, resourceId, now)
 }
 
 function scoped(statements: Statements, { id, resourceId }: ReplyScope): ReplyRow | undefined {

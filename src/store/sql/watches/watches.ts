@@ -25,12 +25,12 @@ import {
   type ConsideredRow, type WatchRow,
 } from './rows.ts'
 
-const watchSql = {
+export const watchSql = {
   add: `
-    INSERT INTO heed_watches (id, resource_id, thread_id, thread_created_at, agent_id, state, mode, exclusive, may_end, expires_at,
+    INSERT INTO heed_watches (ord, id, resource_id, thread_id, thread_created_at, agent_id, state, mode, exclusive, may_end, expires_at,
       max_evaluations, since, created_at, due_at, description, criteria, result_schema, run_id, registered_seq)
-    VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (${lastSeq}))`,
-  openCount: `SELECT count(*) AS count FROM (SELECT 1 FROM heed_watches WHERE resource_id = ? AND state = 'open' LIMIT ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (${lastSeq}))`,
+  openCount: `SELECT count(*) AS count FROM (SELECT 1 FROM heed_watches WHERE resource_id = ? AND state = 'open' LIMIT ?) AS few`,
   candidates: `
     SELECT ${candidateColumns}, i.id AS inboundId, i.channel_id AS channelId, i.kind AS kind, i.contact_id AS contactId,
       i.received_at AS receivedAt
@@ -68,6 +68,14 @@ const watchSql = {
 
 /** Inbound messages and watches, in the database of the threads or in another one. */
 export class SqlWatches extends SqlDomain implements WatchStore {
+  /** Locks the whole domain: a message concerns watches of many threads, and a verdict the watches that wait for another. */
+  protected override write<Result>(work: (statements: Statements, newId: () => string) => Result): Promise<Result> {
+    return super.write((statements, newId) => {
+      statements.lockDomain?.('watches')
+      return work(statements, newId)
+    })
+  }
+
   addInbounds(inbounds: readonly NewInbound[]): Promise<AddedInbound[]> {
     return this.write((statements) => inbounds.flatMap((inbound) => addInbound(statements, inbound) ?? []))
   }
@@ -187,7 +195,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
       const stored = statements.all<{ seq: number }>(watchSql.storedBefore, before, limit)
       for (const { seq } of stored) {
         removeReply(statements, seq)
-        statements.run(watchSql.removeInbound, seq)
+        statements.execute(watchSql.removeInbound, seq)
       }
       return ended.length + stored.length
     })
@@ -237,7 +245,9 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
-    return this.write((statements) => transferWatches(statements, threadId, resourceId, this.now()))
+    // The transaction may run again.
+    const now = this.now()
+    return this.write((statements) => transferWatches(statements, threadId, resourceId, now))
   }
 }
 
@@ -259,8 +269,9 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
   const texts = [watch.description, JSON.stringify(criteria), watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema)]
   checkUsage(statements, resourceId, watch.quota, { bytes: texts.reduce((sum, text) => sum + byteLength(text), 0) })
   const ord = statements.insert(
-    watchSql.add, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode, watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0,
-    watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1, ...texts, watch.runId ?? null,
+    watchSql.add, statements.newKey?.('heed_watches') ?? null, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode,
+    watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0, watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1,
+    ...texts, watch.runId ?? null,
   )
   indexWatch(statements, { ord, resourceId }, criteria)
   const row = watchByOrd(statements, ord) as WatchRow
@@ -270,6 +281,7 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
 
 /** Removes the watches and the replies of a deleted thread. */
 export function forgetWatches(statements: Statements, threadId: string, resourceId?: string): void {
+  statements.lockDomain?.('watches')
   forgetReplies(statements, threadId, resourceId)
   for (const watch of statements.all<WatchRow>(watchSql.ofThread, threadId, resourceId ?? null)) {
     removeWatch(statements, watch, watch.createdAt)
@@ -280,16 +292,17 @@ export function forgetWatches(statements: Statements, threadId: string, resource
 function removeWatch(statements: Statements, watch: WatchRow, now: number): void {
   if (watch.state === 'open') endWatch(statements, watch, { reason: 'cancelled', now })
   removeDeliveries(statements, watch, now)
-  statements.run(watchSql.removeCandidates, watch.ord)
-  statements.run(watchSql.remove, watch.ord)
+  statements.execute(watchSql.removeCandidates, watch.ord)
+  statements.execute(watchSql.remove, watch.ord)
 }
 
 /** Watches that a thread registered for another resource end: the messages of the new resource are not theirs. So do replies. */
 export function transferWatches(statements: Statements, threadId: string, resourceId: string, now: number): void {
+  statements.lockDomain?.('watches')
   for (const watch of statements.all<WatchRow>(watchSql.ofThread, threadId, null)) {
     if (watch.resourceId === resourceId) continue
     if (watch.state === 'open') endWatch(statements, watch, { reason: 'cancelled', now })
-    statements.run(watchSql.transfer, resourceId, watch.ord)
+    statements.execute(watchSql.transfer, resourceId, watch.ord)
   }
   // Last: the end of a watch is answered in the conversation too.
   transferReplies(statements, threadId, resourceId, now)

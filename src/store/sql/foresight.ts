@@ -1,0 +1,42 @@
+import type { Fence, Send, StepCommit, Window } from '../contract/threads.ts'
+import type { RowRecord, ThreadRecord } from '../core/records.ts'
+import type { RecentRows } from './recent.ts'
+import { sql } from './sql.ts'
+import type { Statements } from './statements.ts'
+
+/*
+ * What transactions will read of the threads that they lock. On a database that is reached over a network, these reads are sent with the
+ * lock; one that is not foreseen costs one more round trip.
+ */
+
+/** What most transactions read of a thread. */
+export function foreseeThread(statements: Statements, id: string): void {
+  for (const text of [sql.thread, sql.pending, sql.activeRun, sql.epochFloor]) statements.foresee?.(id, text)
+}
+
+export function foreseeSend(statements: Statements, { threadId, id, given, claim, agentId }: Send): void {
+  statements.foresee?.(threadId, sql.mail, id)
+  for (const callerId of given ?? []) statements.foresee?.(threadId, sql.row, callerId)
+  const window = claim?.begin?.get(agentId)
+  if (window) statements.foresee?.(threadId, sql.lastRows, windowReach(window))
+}
+
+export function foreseeCommit(statements: Statements, { threadId }: Fence, { rows }: StepCommit): void {
+  const messages = new Set(rows.flatMap(({ role, messageId }) => (role === 'assistant' ? messageId : [])))
+  for (const messageId of messages) statements.foresee?.(threadId, sql.hasMessage, messageId)
+  statements.foresee?.(threadId, sql.title)
+}
+
+/** How many counted messages a window reaches back at most: those that it has, and the turn that it may begin in. */
+function windowReach(window: Exclude<Window, false>): number {
+  return 2 * Math.max(window.low, window.high) + 2
+}
+
+/** Keeps the rows of the window as they are before the run adds its own, and as many as any window of this size may begin with. */
+export function readWindowRows(statements: Statements, kept: RecentRows, thread: ThreadRecord, window: Window): void {
+  if (window === false) return kept.keep(thread.key, thread.nextSeq, [])
+  const messages = windowReach(window)
+  const rows = statements.all<RowRecord>(sql.lastRows, thread.key, messages)
+  const counted = rows.reduce((sum, row) => sum + (row.counted === 1 ? 1 : 0), 0)
+  kept.keep(thread.key, counted > messages ? (rows[0]?.seq ?? 0) : 0, rows)
+}

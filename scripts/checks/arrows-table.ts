@@ -112,6 +112,10 @@ export const arrows: ArrowTable = {
   'store/sqlite/**': [
     ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'machine.ts', 'message/**', 'signals/**', 'recall/**', 'bus/*.ts', 'bus/libsql/**',
   ],
+  // PostgreSQL's own: sessions, transactions, schema. Its tables are those of SQLite's schema.
+  'store/postgres/**': [
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/migrations.ts', 'bus/*.ts', 'bus/postgres/**',
+  ],
   'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'signals/**'],
 
   // What answers a question best, of passages and vectors that it is given: pure.

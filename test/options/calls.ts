@@ -12,6 +12,7 @@ export const calls: Calls = {
   redis: ['new RedisBus'],
   duckdb: ['new DuckDBVector'],
   lancedb: ['new LanceDBVector'],
+  pg: ['new PostgresStore'],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription'],

@@ -1,8 +1,12 @@
 import type { Cited } from './probe.ts'
 
+const postgres = 'test/postgres/store.test.ts'
 const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
+  { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStoreOptions: 'host port user password database schemaName' } },
+  { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStoreOptions: 'connectionString max pool client' } },
+  { file: postgres, title: 'give a store its id, clock, retention and namespace, and encrypt its connections', covers: { PostgresStoreOptions: 'id clock retention namespace ssl' } },
   { file: 'test/memory/guarded-context.test.ts', title: '[G3.8] checkInput() of an agent gives a program the same check', covers: { CheckInputOptions: 'threadId resourceId requestContext' } },
   { file: 'test/thread/run-limits.test.ts', covers: { HeedConfig: 'limits', RunLimits: 'runs waitingRuns' } },
   { file: 'test/cluster/draining.test.ts', covers: { CloseOptions: 'drainMs', ServeOptions: 'drainMs' } },

@@ -13,6 +13,7 @@ import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
 import { DuckDBVector } from '../../src/recall/stores/duckdb.ts'
 import { LanceDBVector } from '../../src/recall/stores/lancedb.ts'
+import { PgStore, PostgresStore } from '../../src/store/postgres/index.ts'
 import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
@@ -53,6 +54,7 @@ const stores: Doors = {
   InMemoryStore: (more) => new InMemoryStore(more),
   RedisBusOptions: (more) => new RedisBus({ url: 'redis://localhost', ...more }),
   LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL].map((Store) => new Store({ url, ...more })),
+  PostgresStoreOptions: (more) => [PostgresStore, PgStore].map((Store) => new Store({ host: 'localhost', ...more })),
   CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
   Retention: (more) => new InMemoryStore({ retention: more }),
   PruneOptions: (more) => new InMemoryStore({ retention: { messages: '1d' } }).prune(more),

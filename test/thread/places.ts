@@ -7,6 +7,7 @@ import { HeedError } from '../../src/base/errors.ts'
 import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
+import { lazily, useSharedServer } from '../postgres/stores.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
 export interface Place {
@@ -18,19 +19,24 @@ export interface PlaceKind {
   make(options?: { clock?: Clock }): Place
 }
 
-/** With HEED_STORES=all each suite runs on both: `npm run test:stores`. */
+/** With HEED_STORES=all each suite runs on both: `npm run test:stores`. With HEED_STORES=postgres, on PostgreSQL. */
 const all = process.env.HEED_STORES === 'all'
+const onPostgres = process.env.HEED_STORES === 'postgres'
+if (onPostgres) await useSharedServer()
 
 /** What suites of behavior run on: the SQL store on `:memory:`. */
 export function placeKinds(): [PlaceKind, ...PlaceKind[]] {
+  if (onPostgres) return [postgresKind]
   return all ? [memoryKind, fileKind()] : [memoryKind]
 }
 
 /** What suites run on in which a process ends and another one opens its database, or two use one database: a file. */
 export function sharedPlaceKinds(): [PlaceKind, ...PlaceKind[]] {
+  if (onPostgres) return [postgresKind]
   return all ? [fileKind(), memoryKind] : [fileKind()]
 }
 
+const postgresKind: PlaceKind = { name: 'PostgreSQL', make: lazily }
 const memoryKind: PlaceKind = { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) }
 
 export function fileKind(): PlaceKind {

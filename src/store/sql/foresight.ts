@@ -9,8 +9,39 @@ import type { Statements } from './statements.ts'
  * lock; one that is not foreseen costs one more round trip.
  */
 
+/** Of more threads nothing is read ahead. */
+const maxForeseen = 8
+
+/** The threads that a transaction has locked. */
+export class ThreadLocks {
+  readonly #statements: Statements
+  readonly #ids = new Set<string>()
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  /** Returns those that were not locked before. */
+  add(threadIds: readonly string[], below: boolean): string[] {
+    const ids = [...new Set(threadIds)].filter((id) => !this.#ids.has(id))
+    if (ids.length === 0) return ids
+    this.#statements.lockThreads?.(below ? { ids, below: ids.slice(0, 1) } : { ids })
+    for (const id of ids) this.#ids.add(id)
+    if (ids.length <= maxForeseen) for (const id of ids) foreseeThread(this.#statements, id)
+    return ids
+  }
+
+  forget(): void {
+    if (this.#ids.size > 0) this.#ids.clear()
+  }
+}
+
 /** What most transactions read of a thread. */
-export function foreseeThread(statements: Statements, id: string): void {
+function foreseeThread(statements: Statements, id: string): void {
   for (const text of [sql.thread, sql.pending, sql.activeRun, sql.epochFloor]) statements.foresee?.(id, text)
 }
 

@@ -1,5 +1,5 @@
 import { TAIL_SEQ } from '../contract/thread-row.ts'
-import type { CountedRow, RowRecord, RunRecord, ThreadRecord } from '../core/records.ts'
+import type { CountedRow, MailRecord, RowRecord, RunRecord, ThreadRecord } from '../core/records.ts'
 import type { Statements } from './statements.ts'
 
 /** The limits of `RecentRows`: threads, and characters of content, of all threads and of one. */
@@ -88,6 +88,32 @@ export class RecentRows {
     if (recent) this.#content -= recent.content
     this.#threads.delete(thread)
   }
+}
+
+/** A thread within a transaction: read once, and written once at its end, however many jobs change it. */
+export interface LoadedThread {
+  readonly thread: ThreadRecord
+  changed: boolean
+  /** The whole record was written, so the database has it once the transaction is committed. */
+  written: boolean
+  /** The stored values of the indexed columns, which cost more to write. */
+  before: IndexedColumns
+  /** The database has no signal of the thread. */
+  isNew: boolean
+  /** The pending signals, once they were read. */
+  pending: MailRecord[] | undefined
+  /** New signals of this transaction by id. They are written at its end, because it may take some of them before. */
+  readonly mail: Map<string, MailRecord>
+  /** The running run, if it is known. */
+  run: RunRecord | undefined
+  /** The bytes of new rows: they are added to those of the thread when it is written. */
+  newBytes: number
+}
+
+type IndexedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
+
+export function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): IndexedColumns {
+  return { title, metadata, updatedAt, status, owner, dueAt }
 }
 
 /** A thread, and its running run where that is known. */

@@ -10,45 +10,16 @@ import {
 import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
-import { foreseeThread, readWindowRows } from './foresight.ts'
-import { Recent } from './recent.ts'
+import { readWindowRows, ThreadLocks } from './foresight.ts'
+import { indexedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
 
-/** Of more threads nothing is read ahead. */
-const maxForeseen = 8
-
 /** How many rows one statement copies. */
 const copyBatch = 2_000
-
-/** A thread within a transaction: read once, and written once at its end, however many jobs change it. */
-interface LoadedThread {
-  readonly thread: ThreadRecord
-  changed: boolean
-  /** The whole record was written, so the database has it once the transaction is committed. */
-  written: boolean
-  /** The stored values of the indexed columns, which cost more to write. */
-  before: IndexedColumns
-  /** The database has no signal of the thread. */
-  isNew: boolean
-  /** The pending signals, once they were read. */
-  pending: MailRecord[] | undefined
-  /** New signals of this transaction by id. They are written at its end, because it may take some of them before. */
-  readonly mail: Map<string, MailRecord>
-  /** The running run, if it is known. */
-  run: RunRecord | undefined
-  /** The bytes of new rows: they are added to those of the thread when it is written. */
-  newBytes: number
-}
-
-type IndexedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
-
-function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): IndexedColumns {
-  return { title, metadata, updatedAt, status, owner, dueAt }
-}
 
 /** The tables of threads in an SQL database. */
 export class SqlTables implements ThreadTables {
@@ -67,7 +38,7 @@ export class SqlTables implements ThreadTables {
   #addedBytes: Map<string, number> | undefined
   /** Whether rows of a deleted thread remain. */
   purging = false
-  readonly #locked = new Set<string>()
+  readonly #locks: ThreadLocks
   readonly lock?: NonNullable<ThreadTables['lock']>
   readonly lockOwned?: NonNullable<ThreadTables['lockOwned']>
   readonly lockAll?: NonNullable<ThreadTables['lockAll']>
@@ -81,6 +52,7 @@ export class SqlTables implements ThreadTables {
     this.titles = new SqlTitles(statements)
     this.newId = ids
     this.recent = new Recent(statements)
+    this.#locks = new ThreadLocks(statements)
     if (!statements.lockThreads) return
     this.lock = (threadIds, { below = false } = {}) => this.#lock(threadIds, below)
     this.lockOwned = (owner) => statements.lockThreads?.({ ids: [], owner })
@@ -88,21 +60,15 @@ export class SqlTables implements ThreadTables {
     this.foreseeWindow = (thread, window) => readWindowRows(statements, this.recent.rows(), thread, window)
   }
 
-  #lock(threadIds: readonly string[], below: boolean): boolean {
-    const ids = [...new Set(threadIds)].filter((id) => !this.#locked.has(id))
-    if (ids.length === 0) return false
-    this.#db.lockThreads?.(below ? { ids, below: ids.slice(0, 1) } : { ids })
-    for (const id of ids) {
-      this.#locked.add(id)
-      // It may have changed since it was read without the lock.
-      if (this.#loaded.get(id)?.changed === false) this.#loaded.delete(id)
-    }
-    if (ids.length <= maxForeseen) for (const id of ids) foreseeThread(this.#db, id)
-    return true
-  }
-
   now(): number {
     return this.#clock.now()
+  }
+
+  #lock(threadIds: readonly string[], below: boolean): boolean {
+    const added = this.#locks.add(threadIds, below)
+    // One of them may have changed since it was read without the lock.
+    for (const id of added) if (this.#loaded.get(id)?.changed === false) this.#loaded.delete(id)
+    return added.length > 0
   }
 
   /** Writes the threads and signals that the transaction changed. Must be called before every commit. */
@@ -128,7 +94,7 @@ export class SqlTables implements ThreadTables {
     // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
     if (this.#loaded.size > 0) this.#loaded = new Map()
     if (this.#lanes.size > 0) this.#lanes.clear()
-    if (this.#locked.size > 0) this.#locked.clear()
+    this.#locks.forget()
     this.#addedBytes = undefined
     this.recent.newTransaction()
   }
@@ -153,7 +119,7 @@ export class SqlTables implements ThreadTables {
     if (recent) return this.#load(recent.thread, false, recent.run).thread
     const thread = this.#db.one<ThreadRecord>(sql.thread, id)
     if (!thread) return undefined
-    const run = this.#locked.has(id) && thread.begun === 1 ? this.#db.one<RunRecord>(sql.activeRun, thread.key) : undefined
+    const run = this.#locks.has(id) && thread.begun === 1 ? this.#db.one<RunRecord>(sql.activeRun, thread.key) : undefined
     return this.#load(thread, false, run).thread
   }
 
@@ -164,8 +130,8 @@ export class SqlTables implements ThreadTables {
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
     this.recent.threads()
     const epoch = this.#db.one<{ floor: number }>(sql.epochFloor)?.floor ?? 0
-    const newKey = this.#db.newKey?.('heed_threads') ?? null
-    const key = this.#db.insert(sql.addThread, newKey, id, resourceId, title, metadata, parentId, createdAt, epoch)
+    const described = [id, resourceId, title, metadata, parentId, createdAt, epoch]
+    const key = this.#db.insert(sql.addThread, this.#db.newKey?.('heed_threads') ?? null, ...described)
     this.recent.threadsWritten()
     return this.#load({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch, owner: null, runId: null,

@@ -25,7 +25,8 @@ export const inboundSql = {
   fail: 'UPDATE heed_inbounds SET due_at = NULL, error = ? WHERE seq = ?',
   annotate: 'UPDATE heed_inbounds SET categories = ?, offered = ?, due_at = ?, error = NULL, lost = 0, failures = 0 WHERE seq = ?',
   defer: 'UPDATE heed_inbounds SET due_at = ?, error = ?, failures = ?, lost = CASE WHEN lost > 0 THEN lost - 1 ELSE 0 END WHERE seq = ?',
-  label: `UPDATE heed_inbounds SET categories = ?, offered = CASE WHEN categories IS NULL THEN '${unanswered}' ELSE offered END WHERE seq = ?`,
+  label: `
+    UPDATE heed_inbounds SET categories = ?, offered = CASE WHEN categories IS NULL THEN '${unanswered}' ELSE offered END WHERE seq = ?`,
   endWaits: 'UPDATE heed_watch_candidates SET waiting = 0 WHERE seq = ? AND waiting = 1',
   wakeCandidates: `
     UPDATE heed_watches SET due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE due_at IS NOT NULL AND ord IN (

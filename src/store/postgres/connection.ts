@@ -1,0 +1,326 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../../base/clock.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
+import { storeWork } from '../../base/promises.ts'
+import type { ThreadsEnded } from '../contract/threads.ts'
+import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
+import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../sql/replay.ts'
+import type { Statements, SqlValue } from '../sql/statements.ts'
+import { SqlTables } from '../sql/tables.ts'
+import type { Dialect } from './dialect.ts'
+import { isConflict, isLost, isOfPreparedNames, postgresFailure } from './errors.ts'
+import { Lanes } from './lanes.ts'
+import { migrate } from './migrations.ts'
+import type { Sessions } from './sessions.ts'
+import { CommittedBefore, lockDomain, lockThreads, nameOf, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
+
+type Work<Result> = (tables: SqlTables, statements: Statements) => Result
+
+interface Job {
+  work: Work<unknown>
+  last: ((tables: SqlTables, result: unknown) => unknown) | undefined
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+const maxQueued = 100_000
+/** How often a transaction is tried again that another one prevented. */
+const maxConflicts = 8
+/** For how long a server that can't be reached is asked again. */
+const patienceMs = 15_000
+/** Keys of threads that are taken at once. */
+const keyBlock = 1_000
+/** After so many transactions, changes of usage are added up and old outcomes removed. */
+const tidyEvery = 256
+
+/** Thrown by the first statement of a work that is only asked what it locks. */
+class Enough extends Error {}
+
+export interface PostgresConnectionOptions {
+  sessions: Sessions
+  dialect: Dialect
+  clock: Clock
+  name: string
+  /** Called after each transaction with the number of its round trips. */
+  onTransaction?: ((mode: TransactionMode, trips: number) => void) | undefined
+}
+
+/** A PostgreSQL database. */
+export class PostgresConnection implements SqlConnection {
+  readonly threadsEnded = new Set<ThreadsEnded>()
+  readonly #sessions: Sessions
+  readonly #dialect: Dialect
+  readonly #clock: Clock
+  readonly #name: string
+  readonly #onTransaction: PostgresConnectionOptions['onTransaction']
+  readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
+  readonly #reading = new Set<Promise<unknown>>()
+  readonly #driver: ReplayDriver
+  #keys = { next: 0, end: 0 }
+  #taking: Promise<void> | undefined
+  /** False behind a pooler that does not know prepared statements. */
+  #prepared = true
+  #transactions = 0
+  #tidying: Promise<void> | undefined
+  #purging = false
+  #closed = false
+
+  static async open(options: PostgresConnectionOptions): Promise<PostgresConnection> {
+    const connection = new PostgresConnection(options)
+    try {
+      const session = await options.sessions.acquire()
+      try {
+        await refuseReplica(session)
+        await migrate(session, options.dialect, options.name)
+      } finally {
+        session.release()
+      }
+      await connection.#takeKeys()
+    } catch (error) {
+      await options.sessions.end()
+      throw postgresFailure(error, options.name)
+    }
+    return connection
+  }
+
+  private constructor({ sessions, dialect, clock, name, onTransaction }: PostgresConnectionOptions) {
+    this.#sessions = sessions
+    this.#dialect = dialect
+    this.#clock = clock
+    this.#name = name
+    this.#onTransaction = onTransaction
+    this.#driver = {
+      lockThreads: (lock) => lockThreads(dialect, lock),
+      lockDomain: (domain, names) => lockDomain(dialect, domain, names),
+      newKey: () => this.#newKey(),
+      reserve: (table) => reserveKeys(dialect, table),
+      check: checkValue,
+    }
+  }
+
+  write<Result>(work: Work<Result>, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+    if (first) return this.#transact('heartbeat', work).then(({ result }) => result)
+    if (this.#lanes.size >= maxQueued) {
+      const why = `${maxQueued} writes wait already. Send slower, or try again.`
+      return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
+    }
+    return new Promise<Result>((resolve, reject) => {
+      this.#lanes.add(this.#lockedBy(work), { work, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject })
+    })
+  }
+
+  /** What the work locks before its first statement. */
+  #lockedBy(work: Work<unknown>): Set<string> {
+    const locked = new Set<string>()
+    const enough = (): never => {
+      throw new Enough()
+    }
+    const asked: Statements = {
+      messageChanges: 0, threadChanges: 0, dataVersion: () => -1, run: enough, execute: enough, insert: enough, one: enough, all: enough,
+      lockThreads({ ids, owner }) {
+        for (const id of ids) locked.add(`thread ${id}`)
+        if (owner !== undefined) locked.add(`owner ${owner}`)
+      },
+      lockDomain(domain, names = ['*']) {
+        for (const name of names) locked.add(`${domain} ${name}`)
+      },
+      foresee() {},
+    }
+    try {
+      work(new SqlTables(asked, this.#clock, newId), asked)
+    } catch {
+      // Its errors are thrown when it is done.
+    }
+    return locked
+  }
+
+  async #performGroup(jobs: readonly Job[]): Promise<void> {
+    // One that is refused takes the others of its transaction along: each is then done by itself.
+    if (!(await this.#perform(jobs, jobs.length > 1))) for (const job of jobs) await this.#perform([job], false)
+  }
+
+  /** False, and nothing, when one of several was refused. */
+  async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
+    try {
+      const { result, purging } = await this.#transact('write', (tables, statements) => {
+        const results = jobs.map(({ work }) => work(tables, statements))
+        return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
+      })
+      for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
+      if (purging) this.#purge()
+      if (++this.#transactions % tidyEvery === 0) this.#tidy()
+      return true
+    } catch (error) {
+      if (several) return false
+      jobs[0]?.reject(error)
+      return true
+    }
+  }
+
+  read<Result>(work: Work<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+    const reading = this.#transact('read', work).then(({ result }) => result)
+    this.#reading.add(reading)
+    const forget = () => this.#reading.delete(reading)
+    reading.then(forget, forget)
+    return reading
+  }
+
+  /** The server answers a commit when it is durable. */
+  async flush(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#lanes.idle()
+    await Promise.allSettled(this.#reading)
+    await this.#tidying
+    await this.#sessions.end()
+  }
+
+  /**
+   * Does the work in one transaction. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
+   * the next attempt locks the same records, and so waits for the end of the first; the token of the first then tells whether it was
+   * committed.
+   */
+  async #transact<Result>(mode: TransactionMode, work: Work<Result>): Promise<Replayed<Result>> {
+    storeWork.begin()
+    const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
+    const since = performance.now()
+    const state: Attempt<Result> = { token, computed: undefined, doubtful: false, level: 0 }
+    try {
+      for (let conflicts = 0, pause = 20; ;) {
+        try {
+          return await this.#attempt(mode, work, state)
+        } catch (error) {
+          if (error instanceof CommittedBefore && state.computed) return state.computed
+          if (error instanceof SpeculationFailed && state.level < levels.length - 1) state.level += 1
+          else if (isHeedError(error) || error instanceof SpeculationFailed) throw error
+          else if (isOfPreparedNames(error) && this.#prepared) this.#prepared = false
+          else if (isConflict(error) && conflicts < maxConflicts) {
+            conflicts += 1
+            await wait(Math.random() * 4 * conflicts)
+          } else if (isLost(error) && performance.now() - since < patienceMs) {
+            await wait(pause * (0.5 + Math.random() / 2))
+            pause = Math.min(500, pause * 2)
+          } else throw postgresFailure(error, this.#name)
+        }
+      }
+    } finally {
+      storeWork.end()
+    }
+  }
+
+  async #attempt<Result>(mode: TransactionMode, work: Work<Result>, state: Attempt<Result>): Promise<Replayed<Result>> {
+    if (mode === 'write' && this.#keys.end - this.#keys.next < keyBlock / 4) await this.#takeKeys()
+    const session = await this.#sessions.acquire(mode === 'heartbeat')
+    const { token, doubtful } = state
+    const transaction = new Transaction(session, this.#dialect, { mode, token, doubtful, prepared: this.#prepared })
+    const { level, asserts } = levels[state.level] ?? levels[0]
+    try {
+      const done = (result: Replayed<Result>) => (state.computed = result)
+      const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
+        level, driver: mode === 'read' ? undefined : this.#driver, ...(asserts && mode !== 'read' && { done }),
+      })
+      state.computed = replayed
+      await transaction.commit()
+      return replayed
+    } catch (error) {
+      if (transaction.committing && isLost(error)) state.doubtful = true
+      transaction.abandon()
+      throw error
+    } finally {
+      this.#onTransaction?.(mode, transaction.trips)
+      void transaction.release()
+    }
+  }
+
+  #newKey(): number {
+    if (this.#keys.next >= this.#keys.end) throw new HeedError('store_failed', 'Too many threads in one transaction.', { retryable: true })
+    return this.#keys.next++
+  }
+
+  /** Takes the next numbers of threads for this process. */
+  #takeKeys(): Promise<void> {
+    this.#taking ??= this.#alone(`SELECT nextval('${this.#dialect.schema.replaceAll(`'`, `''`)}.heed_keys') AS first`).then((rows) => {
+      const next = Number(rows[0]?.first)
+      this.#keys = { next, end: next + keyBlock }
+    }).finally(() => (this.#taking = undefined))
+    return this.#taking
+  }
+
+  /** One statement by itself. */
+  async #alone(text: string): Promise<Array<Record<string, unknown>>> {
+    const session = await this.#sessions.acquire()
+    try {
+      const [answer] = await session.batch([{ name: this.#prepared ? nameOf(text) : '', text, values: [] }])
+      return answer?.rows ?? []
+    } finally {
+      session.release()
+    }
+  }
+
+  /** Adds up changes of usage, and removes outcomes that no client asks for any more. */
+  #tidy(): void {
+    const { schema } = this.#dialect
+    this.#tidying ??= this.#alone(`SELECT ${schema}.heed_fold_usage(2000)`)
+      .then(() => this.#alone(`DELETE FROM ${schema}.heed_outcomes WHERE at < now() - interval '1 hour'`))
+      // The next one has more to do.
+      .then(() => {}, () => {})
+      .finally(() => (this.#tidying = undefined))
+  }
+
+  /** What deleted threads left goes a little at a time. What a close interrupts goes on with the next that is deleted. */
+  #purge(): void {
+    if (this.#purging) return
+    this.#purging = true
+    this.#purgeAll()
+      .finally(() => {
+        this.#purging = false
+      })
+      .catch(() => {
+        // These rows are invisible; the next deletion of a thread deletes them.
+      })
+  }
+
+  async #purgeAll(): Promise<void> {
+    while (!this.#closed && (await this.write((tables) => tables.purgeSome()))) {
+      /* more is left */
+    }
+  }
+}
+
+/** How much a transaction guesses, and whether it sends its commit with asserted statements: less after each failure. */
+const levels = [
+  { level: 'much', asserts: true },
+  { level: 'much', asserts: false },
+  { level: 'little', asserts: false },
+  { level: 'nothing', asserts: false },
+] as const
+
+interface Attempt<Result> {
+  readonly token: string
+  /** What the transaction returns, once its commit was sent. */
+  computed: Replayed<Result> | undefined
+  /** Whether an earlier attempt may have been committed. */
+  doubtful: boolean
+  level: number
+}
+
+/** A replica answers reads that are older than the last commit. */
+async function refuseReplica(session: { batch: Awaited<ReturnType<Sessions['acquire']>>['batch'] }): Promise<void> {
+  const text = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS readonly`
+  const [answer] = await session.batch([{ name: '', text, values: [] }])
+  if (answer?.rows[0]?.readonly !== 1) return
+  throw Object.assign(new Error('it accepts no writes'), { code: '25006', severity: 'ERROR' })
+}
+
+/** PostgreSQL stores no NUL, and half of a surrogate pair would become another character: two ids might become one. */
+function checkValue(value: SqlValue): void {
+  if (typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed())) return
+  const what = value.includes('\0') ? 'the character U+0000' : 'half of a surrogate pair'
+  throw new HeedError('invalid_argument', `A text has ${what}, which PostgreSQL can't store: ${JSON.stringify(value.slice(0, 80))}.`)
+}
+

@@ -1,0 +1,256 @@
+import { sleep, systemClock } from '../../base/clock.ts'
+import { HeedError, packageError } from '../../base/errors.ts'
+import { Batch, type ParsedNames, type WireAnswer, type WireConnection, type WireStatement } from './batch.ts'
+import { isLost, sqlState } from './errors.ts'
+
+/** As much of a client of `pg` as is used. Written out: published types need no package that may not be there. */
+export interface PgClient {
+  query(batch: object): unknown
+  on(event: 'error' | 'notification' | 'end', listener: (value: never) => void): unknown
+  removeListener?(event: string, listener: (value: never) => void): unknown
+}
+
+/** The same of a pool. */
+export interface PgPool {
+  connect(): Promise<PgClient & { release(error?: Error | boolean): void }>
+  end(): Promise<void>
+}
+
+/** A client that this package makes and connects. */
+export interface OwnClient extends PgClient {
+  connect(): Promise<unknown>
+  end(): Promise<void>
+}
+
+/** What `new pg.Client` takes. */
+export interface ClientConfig {
+  connectionString?: string
+  host?: string
+  port?: number
+  user?: string
+  password?: string | (() => string | Promise<string>)
+  database?: string
+  ssl?: boolean | object
+  application_name?: string
+}
+
+/** How long a round trip may take. Then its connection is closed, and whether it was executed is found out. */
+const roundTripMs = 20_000
+const connectMs = 10_000
+
+const parsedNames = new WeakMap<object, ParsedNames>()
+
+/** One connection, in the hands of one transaction. */
+export class Session {
+  readonly #client: PgClient
+  readonly #release: (broken: boolean) => void
+  #broken = false
+
+  constructor(client: PgClient, release: (broken: boolean) => void) {
+    this.#client = client
+    this.#release = release
+  }
+
+  /** Executes the statements in one round trip. Those without names are not prepared. */
+  async batch(statements: readonly WireStatement[]): Promise<WireAnswer[]> {
+    const parsed = parsedNames.get(this.#client) ?? new Map<string, boolean>()
+    parsedNames.set(this.#client, parsed)
+    const batch = new Batch(statements, parsed)
+    const timer = setTimeout(() => this.#destroy(), roundTripMs)
+    try {
+      this.#client.query(batch)
+      return await batch.done
+    } catch (error) {
+      if (isLost(error)) {
+        this.#broken = true
+        this.#destroy()
+      }
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #destroy(): void {
+    const { connection } = this.#client as { connection?: WireConnection }
+    connection?.stream.destroy(new Error('the server did not answer in time'))
+  }
+
+  release(): void {
+    this.#release(this.#broken)
+  }
+}
+
+export interface Sessions {
+  /** `urgent`: a connection of its own, which other transactions never have. */
+  acquire(urgent?: boolean): Promise<Session>
+  end(): Promise<void>
+}
+
+/** A client of the package `pg`, which is loaded when it is first needed. */
+export async function newClient(config: ClientConfig): Promise<OwnClient> {
+  const name = 'pg'
+  let pg: { Client: new (config: object) => OwnClient }
+  try {
+    pg = (await import(name)) as typeof pg
+  } catch (cause) {
+    throw packageError(name, `PostgreSQL needs the package ${name}: npm install ${name}.`, cause)
+  }
+  return new pg.Client({ ...config, keepAlive: true, connectionTimeoutMillis: connectMs })
+}
+
+/** Connects. A server that is starting is waited for. */
+export async function connectClient(config: ClientConfig): Promise<OwnClient> {
+  const since = performance.now()
+  for (;;) {
+    const client = await newClient(config)
+    // Errors of an idle connection; those of a batch are also thrown there.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return client
+    } catch (error) {
+      client.end().catch(() => {})
+      if (sqlState(error) !== '57P03' || performance.now() - since > connectMs) throw error
+      await sleep(systemClock, 100)
+    }
+  }
+}
+
+interface Slot {
+  client: OwnClient
+  dead: boolean
+}
+
+/** Connections of this store: at most `max`, and one more for heartbeats, since a busy process must not count as dead. */
+export class OwnSessions implements Sessions {
+  readonly #config: ClientConfig
+  readonly #max: number
+  readonly #idle: Slot[] = []
+  readonly #waiting: Array<(slot: Slot | undefined) => void> = []
+  readonly #all = new Set<Slot>()
+  #open = 0
+  #urgent: Promise<Slot> | undefined
+  #urgentTail: Promise<unknown> = Promise.resolve()
+  #ended = false
+
+  constructor(config: ClientConfig, max: number) {
+    this.#config = config
+    this.#max = max
+  }
+
+  async acquire(urgent = false): Promise<Session> {
+    if (this.#ended) throw new HeedError('closed', 'This store was closed. Open a new one.')
+    return urgent ? this.#acquireUrgent() : this.#acquirePlain()
+  }
+
+  async #acquirePlain(): Promise<Session> {
+    for (let slot = this.#idle.pop(); slot; slot = this.#idle.pop()) {
+      if (!slot.dead) return this.#session(slot)
+      this.#forget(slot)
+    }
+    if (this.#open < this.#max) {
+      this.#open += 1
+      try {
+        return this.#session(await this.#connect())
+      } catch (error) {
+        this.#open -= 1
+        this.#waiting.shift()?.(undefined)
+        throw error
+      }
+    }
+    const slot = await new Promise<Slot | undefined>((resolve) => this.#waiting.push(resolve))
+    return slot && !slot.dead ? this.#session(slot) : this.#acquirePlain()
+  }
+
+  #session(slot: Slot): Session {
+    return new Session(slot.client, (broken) => {
+      if (broken || slot.dead || this.#ended) {
+        this.#forget(slot)
+        this.#waiting.shift()?.(undefined)
+        return
+      }
+      const next = this.#waiting.shift()
+      if (next) next(slot)
+      else this.#idle.push(slot)
+    })
+  }
+
+  #forget(slot: Slot): void {
+    this.#open -= 1
+    slot.dead = true
+    this.#all.delete(slot)
+    slot.client.end().catch(() => {})
+  }
+
+  /** Heartbeats one after the other. */
+  async #acquireUrgent(): Promise<Session> {
+    const before = this.#urgentTail
+    const free = Promise.withResolvers<void>()
+    this.#urgentTail = free.promise
+    await before
+    try {
+      let slot = await this.#urgent
+      if (!slot || slot.dead) {
+        this.#urgent = this.#connect()
+        slot = await this.#urgent
+      }
+      const { client } = slot
+      return new Session(client, (broken) => {
+        if (broken || slot.dead) {
+          slot.dead = true
+          this.#urgent = undefined
+          client.end().catch(() => {})
+        }
+        free.resolve()
+      })
+    } catch (error) {
+      this.#urgent = undefined
+      free.resolve()
+      throw error
+    }
+  }
+
+  async #connect(): Promise<Slot> {
+    const client = await connectClient(this.#config)
+    const slot = { client, dead: false }
+    this.#all.add(slot)
+    client.on('error', () => (slot.dead = true))
+    client.on('end', () => (slot.dead = true))
+    return slot
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    for (const waiting of this.#waiting.splice(0)) waiting(undefined)
+    await Promise.all([...this.#all].map(({ client }) => client.end().catch(() => {})))
+  }
+}
+
+/** Connections of the user's pool, or the user's only client. The store does not end them. */
+export class GivenSessions implements Sessions {
+  readonly #pool: PgPool | undefined
+  readonly #client: PgClient | undefined
+  #tail: Promise<unknown> = Promise.resolve()
+
+  constructor({ pool, client }: { pool?: PgPool | undefined; client?: PgClient | undefined }) {
+    this.#pool = pool
+    this.#client = client
+  }
+
+  async acquire(): Promise<Session> {
+    if (this.#pool) {
+      const client = await this.#pool.connect()
+      return new Session(client, (broken) => client.release(broken))
+    }
+    const client = this.#client
+    if (!client) throw new HeedError('invalid_argument', 'A store needs a pool or a client.')
+    const before = this.#tail
+    const free = Promise.withResolvers<void>()
+    this.#tail = free.promise
+    await before
+    return new Session(client, () => free.resolve())
+  }
+
+  async end(): Promise<void> {}
+}

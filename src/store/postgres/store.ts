@@ -1,0 +1,166 @@
+import { checkNames, checkText, checkWhole } from '../../base/arguments.ts'
+import { systemClock, type Clock } from '../../base/clock.ts'
+import { HeedError } from '../../base/errors.ts'
+import type { Bus } from '../../bus/contract.ts'
+import { LocalBus } from '../../bus/local.ts'
+import { PostgresBus } from '../../bus/postgres/bus.ts'
+import type { NotifyClient } from '../../bus/postgres/client.ts'
+import type { RecallIndex } from '../contract/recall.ts'
+import { checkRetention, type Retention } from '../retention.ts'
+import type { OpenedConnection } from '../sql/driver.ts'
+import { SqlStore } from '../sql/store.ts'
+import { PostgresConnection } from './connection.ts'
+import { Dialect } from './dialect.ts'
+import { connectClient, GivenSessions, OwnSessions, type ClientConfig, type PgClient, type PgPool } from './sessions.ts'
+import type { TransactionMode } from './transaction.ts'
+
+export interface PostgresStoreOptions {
+  id?: string
+  /** `postgresql://user:password@host:5432/database`. Or the parts of it below. */
+  connectionString?: string
+  host?: string
+  /** 5432 unless told. */
+  port?: number
+  user?: string
+  password?: string
+  database?: string
+  /** Encrypts the connection; an object is passed to `tls.connect`. */
+  ssl?: boolean | object
+  /** The schema of Heed's tables, which is created if it is missing. `public` unless told. */
+  schemaName?: string
+  /** The most connections of this process, besides one for heartbeats. 8 unless told. */
+  max?: number
+  /** A `Pool` of the package `pg`, for settings of its own. The store does not end it. */
+  pool?: PgPool
+  /** A connected `Client` of `pg`, which all transactions share one after the other. The store does not end it. */
+  client?: PgClient
+  /** Of the times that the store gives by itself. The system's unless told; then heartbeats have the time of the server. */
+  clock?: Clock
+  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
+  retention?: Retention
+  /** Names the database on the bus of `new Heed({ bus })`. Defaults to its address, database and schema. */
+  namespace?: string
+}
+
+const names = [
+  'id', 'connectionString', 'host', 'port', 'user', 'password', 'database', 'ssl', 'schemaName', 'max', 'pool', 'client', 'clock',
+  'retention', 'namespace',
+] as const
+
+/** Refuses by name what is no option of a store, and values that can't be meant. */
+function checkOptions(options: PostgresStoreOptions): void {
+  checkNames('PostgresStore', options, [...names])
+  const texts = ['id', 'connectionString', 'host', 'user', 'password', 'database', 'schemaName', 'namespace'] as const
+  for (const name of texts) if (options[name] !== undefined) checkText(name, options[name])
+  for (const name of ['port', 'max'] as const) if (options[name] !== undefined) checkWhole(name, options[name])
+  if (options.max === 0) throw refused('max', 'At least one connection is needed.')
+  if (options.retention !== undefined) checkRetention(options.retention)
+  const { connectionString, host, database, pool, client, schemaName } = options
+  const given = [connectionString, pool, client].filter((value) => value !== undefined)
+  if (given.length > 1) throw refused('connectionString', 'Give one of connectionString, pool and client.')
+  if (given.length === 1 && (host ?? database ?? options.user ?? options.password ?? options.port) !== undefined)
+    throw refused('host', 'host, port, user, password and database are in the connectionString, pool or client.')
+  if (given.length === 0 && host === undefined && database === undefined)
+    throw refused('connectionString', 'Name the database: connectionString, or host and database, or a pool or client of pg.')
+  if (connectionString !== undefined && !/^postgres(?:ql)?:\/\//.test(connectionString))
+    throw refused('connectionString', 'A connectionString begins with postgresql://.')
+  if (schemaName !== undefined && (schemaName.length > 63 || schemaName.startsWith('pg_')))
+    throw refused('schemaName', 'The name of a schema has at most 63 characters and does not begin with pg_.')
+}
+
+function refused(field: string, message: string): HeedError {
+  return new HeedError('invalid_argument', message, { details: { field } })
+}
+
+/** Where a database is, without the user and the password. */
+interface Address {
+  host: string
+  port: number
+  database: string
+}
+
+function addressOf({ connectionString, host, port, database, user, pool, client }: PostgresStoreOptions): Address {
+  if (connectionString !== undefined) {
+    const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
+    if (!url) throw refused('connectionString', 'The connectionString is no address. Percent-encode special characters of the password.')
+    const from = url.searchParams.get('host') ?? (decodeURIComponent(url.hostname) || 'localhost')
+    const named = decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username)
+    return { host: from, port: Number(url.port || 5432), database: named }
+  }
+  const of = { ...(pool as { options?: Partial<Address> } | undefined)?.options, ...(client && partsOf(client)) }
+  return { host: host ?? of.host ?? 'localhost', port: port ?? of.port ?? 5432, database: database ?? of.database ?? user ?? 'postgres' }
+}
+
+function partsOf(client: PgClient): Partial<Address> {
+  const { host, port, database } = client as Partial<Address>
+  return { ...(host && { host }), ...(port && { port }), ...(database && { database }) }
+}
+
+/** Threads, notifications, schedules, subscriptions and watches in a PostgreSQL database, for any number of processes. */
+export class PostgresStore extends SqlStore {
+  readonly #options: PostgresStoreOptions
+  readonly #address: Address
+  readonly #schemaName: string
+  #bus: Bus | undefined
+  /** @internal Called after each transaction with the number of its round trips. */
+  onTransaction: ((mode: TransactionMode, trips: number) => void) | undefined
+
+  constructor(options: PostgresStoreOptions) {
+    checkOptions(options)
+    super({ id: options.id ?? 'postgres', clock: options.clock, retention: options.retention })
+    this.#options = { ...options }
+    this.#schemaName = options.schemaName ?? 'public'
+    this.#address = addressOf(options)
+  }
+
+  /** Identifies the database, without credentials; undefined where a store has its own connections. */
+  get place(): string | undefined {
+    const { pool, client } = this.#options
+    return pool || client || this.clock !== systemClock ? undefined : `${this.#name}/${this.#schemaName}`
+  }
+
+  get namespace(): string {
+    return this.#options.namespace ?? `${this.#name}/${this.#schemaName}`
+  }
+
+  get #name(): string {
+    const { host, port, database } = this.#address
+    return `postgresql://${host}:${port}/${database}`
+  }
+
+  /** Connects all processes on the database by its notifications; with a client of the user's, this process only. */
+  bus(): Bus {
+    const config = this.#config
+    const connect = async () => (await connectClient(config ?? {})) as unknown as NotifyClient
+    this.#bus ??= config ? new PostgresBus(this.#name, connect) : new LocalBus()
+    return this.#bus
+  }
+
+  /** @internal */
+  protected override async connect(): Promise<OpenedConnection> {
+    const { pool, client, max = 8 } = this.#options
+    const sessions = pool || client ? new GivenSessions({ pool, client }) : new OwnSessions(this.#config ?? {}, max)
+    const connection = await PostgresConnection.open({
+      sessions, dialect: new Dialect(this.#schemaName), clock: this.clock, name: this.#name,
+      onTransaction: (mode, trips) => this.onTransaction?.(mode, trips),
+    })
+    return { connection, release: () => connection.close() }
+  }
+
+  /** What new connections are made with. Undefined for a client of the user's. */
+  get #config(): ClientConfig | undefined {
+    if (this.#options.client) return undefined
+    const { pool } = this.#options as { pool?: { options?: ClientConfig } }
+    const { connectionString, host, port, user, password, database, ssl } = pool?.options ?? this.#options
+    return {
+      ...(connectionString !== undefined && { connectionString }), ...(host !== undefined && { host }), ...(port !== undefined && { port }),
+      ...(user !== undefined && { user }), ...(password !== undefined && { password }), ...(database !== undefined && { database }),
+      ...(ssl !== undefined && { ssl }), application_name: 'heed',
+    }
+  }
+
+  /** @internal */
+  protected override recallIndex(): RecallIndex | undefined {
+    return undefined
+  }
+}

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto'
+import { HeedError } from '../../base/errors.ts'
+import { SpeculationFailed, type RoundTrip, type SqlAnswer, type SqlStatement } from '../sql/replay.ts'
+import { sql as texts } from '../sql/sql.ts'
+import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
+import { arrayOf, type WireAnswer, type WireStatement } from './batch.ts'
+import type { Dialect } from './dialect.ts'
+import { isOfValues, isRefutedGuess } from './errors.ts'
+import type { Session } from './sessions.ts'
+
+/** Names of prepared statements, by text. */
+const names = new Map<string, string>()
+
+export function nameOf(text: string): string {
+  let name = names.get(text)
+  if (name === undefined) names.set(text, (name = `heed_${createHash('sha1').update(text).digest('hex').slice(0, 20)}`))
+  return name
+}
+
+/** The transaction was committed before its connection was lost. */
+export class CommittedBefore extends Error {}
+
+export type TransactionMode = 'write' | 'read' | 'heartbeat'
+
+/** A lock that is not free for so long, and a client that does not continue its transaction for so long, end the transaction. */
+const settings = `SELECT set_config('lock_timeout', '5000', true), set_config('idle_in_transaction_session_timeout', '10000', true)`
+
+const begins: Readonly<Record<TransactionMode, readonly string[]>> = {
+  write: ['BEGIN', settings],
+  heartbeat: ['BEGIN'],
+  read: ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'],
+}
+
+/** One transaction on one connection: its statements in as few round trips as the replay of its work needs. */
+export class Transaction {
+  /** Round trips that the caller waited for. */
+  trips = 0
+  committed = false
+  /** The commit was sent. */
+  committing = false
+  readonly #session: Session
+  readonly #dialect: Dialect
+  readonly #mode: TransactionMode
+  readonly #token: string
+  readonly #prepared: boolean
+  /** Whether an earlier attempt may have been committed. */
+  readonly #doubtful: boolean
+  #begun = false
+  #wrote = false
+
+  constructor(
+    session: Session, dialect: Dialect,
+    { mode, token, prepared, doubtful }: { mode: TransactionMode; token: string; prepared: boolean; doubtful: boolean },
+  ) {
+    this.#session = session
+    this.#dialect = dialect
+    this.#mode = mode
+    this.#token = token
+    this.#prepared = prepared
+    this.#doubtful = doubtful
+  }
+
+  async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
+    const begin = this.#begun ? [] : begins[this.#mode].map((text) => this.#statement(text))
+    const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
+    const known = !this.#begun && this.#doubtful
+      ? [this.#statement(`SELECT 1 FROM ${this.#dialect.schema}.heed_outcomes WHERE token = $1`, [this.#token])]
+      : []
+    const sent = statements.map((statement) => {
+      const { kind, sql, args } = statement
+      if (kind === 'lock') return this.#statement(sql, args)
+      if (kind !== 'read') this.#wrote = true
+      const text = this.#dialect.translate(sql)
+      return this.#statement(last && kind === 'run' ? asserted(text) : text, args)
+    })
+    const early = ahead.map(({ threadId, sql, args }) => {
+      const text = sql === texts.thread ? this.#dialect.translate(sql) : this.#dialect.translateAhead(sql)
+      return this.#statement(text, sql.includes('?') ? [threadId, ...args] : [])
+    })
+    const end = last ? this.#end() : []
+    const all = [...begin, ...sent.slice(0, locks), ...known, ...early, ...sent.slice(locks), ...end]
+    const answers = await this.#send(all, { last, guessed: statements.length > 1 })
+    const at = begin.length + locks
+    if (known.length > 0 && (answers[at]?.rows.length ?? 0) > 0) throw new CommittedBefore()
+    const from = at + known.length
+    const rest = from + early.length
+    return {
+      answers: [...answers.slice(begin.length, at), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
+      ahead: answers.slice(from, from + early.length).map(answerOf),
+    }
+  }
+
+  /** Ends the transaction. One that wrote nothing needs no answer. */
+  async commit(): Promise<void> {
+    if (this.committed || !this.#begun) return
+    if (this.#wrote) await this.#send(this.#end(), { last: true, guessed: false })
+    else this.abandon()
+  }
+
+  /** Takes back what was not committed; the connection is released when that is done. */
+  abandon(): void {
+    const rollback = this.#begun && !this.committed ? this.#session.batch([this.#statement('ROLLBACK')]) : Promise.resolve()
+    this.#begun = false
+    this.#ended = rollback.then(() => {}, () => {})
+  }
+
+  #ended: Promise<void> = Promise.resolve()
+
+  async release(): Promise<void> {
+    await this.#ended
+    this.#session.release()
+  }
+
+  #end(): WireStatement[] {
+    const token = this.#statement(`INSERT INTO ${this.#dialect.schema}.heed_outcomes (token) VALUES ($1)`, [this.#token])
+    return [...(this.#mode === 'write' ? [token] : []), this.#statement('COMMIT')]
+  }
+
+  async #send(statements: readonly WireStatement[], { last, guessed }: { last: boolean; guessed: boolean }): Promise<WireAnswer[]> {
+    this.#begun = true
+    this.trips += 1
+    if (last) this.committing = true
+    try {
+      const answers = await this.#session.batch(statements)
+      // In a transaction that failed before, COMMIT answers ROLLBACK and no error.
+      if (last && answers.at(-1)?.tag !== 'COMMIT') {
+        throw new HeedError('store_failed', 'The transaction was rolled back.', { retryable: true })
+      }
+      if (last) this.committed = true
+      return answers
+    } catch (error) {
+      if (isRefutedGuess(error) && last) throw new SpeculationFailed('a statement changed another number of rows', { cause: error })
+      if (guessed && isOfValues(error) && !isUnique(error)) {
+        throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
+      }
+      throw error
+    }
+  }
+
+  #statement(text: string, values: readonly SqlValue[] = []): WireStatement {
+    return { name: this.#prepared ? nameOf(text) : '', text, values }
+  }
+}
+
+function isUnique(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '23505'
+}
+
+function answerOf({ rows, changes }: WireAnswer): SqlAnswer {
+  return { rows, changes, lastInsertRowid: 0 }
+}
+
+/** Fails with `22012` unless the statement changes one row. */
+function asserted(text: string): string {
+  return `WITH changed AS (${text} RETURNING 1) SELECT 1 / CASE WHEN count(*) = 1 THEN 1 ELSE 0 END AS one FROM changed`
+}
+
+/** How many keys a transaction reserves at once. Those that it does not use are not used again. */
+const reservedKeys = 64
+const keyColumns: Readonly<Record<KeyedTable, string>> = {
+  heed_threads: 'key', heed_inbounds: 'seq', heed_watches: 'ord', heed_notification_batches: 'key',
+}
+
+/** The statement that reserves keys. The lock of the domain makes the order of numbers that of commits. */
+export function reserveKeys({ schema }: Dialect, table: KeyedTable): SqlStatement {
+  const sequence = `${schema}.${table}_${keyColumns[table]}_seq`.replaceAll(`'`, `''`)
+  return { sql: `SELECT nextval('${sequence}') AS key FROM generate_series(1, ${reservedKeys} * (1 + $1::int)) ORDER BY 1`, args: [] }
+}
+
+/** Locks by name are numbers of 64 bits. */
+function lockNumber(...parts: string[]): bigint {
+  return createHash('sha1').update(JSON.stringify(parts)).digest().readBigInt64BE(0)
+}
+
+/** The statement that locks threads: all in one, in the order of the bytes of their ids. What they hold is read by later statements. */
+export function lockThreads({ schema }: Dialect, { ids, below, owner }: ThreadsLock): SqlStatement {
+  const rows = `SELECT 1 FROM ${schema}.heed_threads locked WHERE`
+  const end = 'ORDER BY locked.id FOR NO KEY UPDATE'
+  if (owner !== undefined) {
+    const owned = `
+      SELECT id FROM ${schema}.heed_threads WHERE owner = $1 AND status <> 'idle'
+      UNION SELECT t.id FROM ${schema}.heed_mailbox m JOIN ${schema}.heed_threads t ON t.key = m.thread
+      WHERE m.bound_to = $1 AND m.open = 1`
+    return { sql: `${rows} locked.id IN (${owned}) ${end}`, args: [owner] }
+  }
+  if (!below) return { sql: `${rows} locked.id = ANY($1::text[]) ${end}`, args: [arrayOf(ids)] }
+  const all = `
+    WITH RECURSIVE below (id) AS (
+      SELECT unnest($2::text[]) COLLATE "C" UNION SELECT t.id FROM ${schema}.heed_threads t JOIN below b ON t.parent_id = b.id)
+    ${rows} locked.id IN (SELECT unnest($1::text[]) UNION SELECT id FROM below) ${end}`
+  return { sql: all, args: [arrayOf(ids), arrayOf(below)] }
+}
+
+/** The statement that locks records of a domain by name, or the whole domain. */
+export function lockDomain({ schema }: Dialect, domain: LockedDomain, named: readonly string[] | undefined): SqlStatement {
+  const whole = lockNumber('heed', schema, domain)
+  if (!named) return { sql: 'SELECT pg_advisory_xact_lock($1::bigint)', args: [String(whole)] }
+  const numbers = [...new Set(named.map((name) => lockNumber('heed', schema, domain, name)))].toSorted((a, b) => (a < b ? -1 : 1))
+  return {
+    sql: `
+      SELECT CASE WHEN number IS NULL THEN pg_advisory_xact_lock_shared($1::bigint) ELSE pg_advisory_xact_lock(number) END
+      FROM unnest(array_prepend(NULL::bigint, $2::bigint[])) WITH ORDINALITY AS locks (number, nth)`,
+    args: [String(whole), arrayOf(numbers)],
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { connectTo } from '../../src/bus/postgres/bus.ts'
+import type { NotifyClient } from '../../src/bus/postgres/client.ts'
+import { Hub } from '../../src/bus/postgres/hub.ts'
+import type { Bus, BusMessage } from '../../src/index.ts'
+import { connectClient } from '../../src/store/postgres/sessions.ts'
+import { busConformance, type BusHarness } from '../../src/testing/index.ts'
+import { sharedServer } from './server.ts'
+import { inDatabase } from './stores.ts'
+
+const connect = async () => (await connectClient({ connectionString: await sharedServer() })) as unknown as NotifyClient
+
+/** Namespaces of the tests are of one server: each test has its own. */
+let tests = 0
+const harness: BusHarness = {
+  async bus() {
+    const test = `test ${process.pid} ${tests++} `
+    return (): Bus => ({
+      connect: (options) => connectTo(new Hub(connect), { ...options, namespace: test + options.namespace }, () => {}),
+    })
+  },
+}
+
+describe('the bus of PostgreSQL', () => {
+  it.each(busConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined())
+
+  it('[Q3.1] reports a lost connection, connects again, and says that messages may be missing', async () => {
+    const access = await harness.bus()
+    const received: BusMessage[] = []
+    const told: string[] = []
+    const one = await access().connect({
+      namespace: 'n', id: 'one',
+      handler: {
+        onMessage: (message) => void received.push(message), onLoss: () => void told.push('lost'), wantsLowLatency: () => true,
+        onDisconnect: () => void told.push('disconnected'), onReconnect: () => void told.push('reconnected'),
+      },
+    })
+    const two = await access().connect({ namespace: 'n', id: 'two', handler: { onMessage() {}, onLoss() {}, wantsLowLatency: () => true } })
+    onTestFinished(async () => void (await Promise.all([one.close(), two.close()])))
+    await inDatabase((query) => query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query LIKE '%pg_advisory_lock_shared%' AND pid <> pg_backend_pid()`))
+    await vi.waitFor(() => expect(told).toContain('lost'), { timeout: 20_000 })
+    expect(told.slice(0, 1)).toEqual(['disconnected'])
+    expect(told.indexOf('reconnected')).toBeLessThan(told.lastIndexOf('lost'))
+    await vi.waitFor(async () => {
+      two.send({ kind: 'mail', threadId: 'again' })
+      await two.flush()
+      await one.poll()
+      expect(received).toContainEqual({ kind: 'mail', threadId: 'again' })
+    }, { timeout: 20_000 })
+  })
+})

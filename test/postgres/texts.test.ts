@@ -1,0 +1,47 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { Dialect } from '../../src/store/postgres/dialect.ts'
+import { connectClient } from '../../src/store/postgres/sessions.ts'
+import { migrations } from '../../src/store/sqlite/migrations.ts'
+import { texts } from '../../src/store/sql/texts.ts'
+import { sharedServer } from './server.ts'
+import { inDatabase, newPlace } from './stores.ts'
+
+describe('the statements of all SQL stores', () => {
+  it('[Q1.2] are prepared by PostgreSQL, each of them', async () => {
+    const place = await newPlace()
+    await place.open().open()
+    const dialect = new Dialect(place.schema)
+    const client = (await connectClient({ connectionString: await sharedServer() })) as unknown as { query(text: string): Promise<unknown>; end(): Promise<void> }
+    const refused: string[] = []
+    let prepared = 0
+    for (const [domain, named] of Object.entries(texts)) {
+      for (const [name, text] of Object.entries(named)) {
+        await client.query(`PREPARE p${prepared++} AS ${dialect.translate(text)}`).catch((error: Error) => refused.push(`${domain}.${name}: ${error.message}`))
+      }
+    }
+    await client.end()
+    expect(refused).toEqual([])
+    expect(prepared).toBeGreaterThan(250)
+  })
+
+  it('[Q1.3] work on tables that have the same names and columns as those in a file', async () => {
+    const place = await newPlace()
+    await place.open().open()
+    const { rows } = await inDatabase((query) => query(`
+      SELECT table_name AS name, string_agg(column_name, ' ' ORDER BY column_name) AS columns FROM information_schema.columns
+      WHERE table_schema = '${place.schema}' GROUP BY table_name`))
+    using database = new DatabaseSync(':memory:')
+    for (const step of migrations) database.exec(step)
+    const tables = database.prepare(`
+      SELECT m.name, (SELECT group_concat(c.name, ' ') FROM (SELECT name FROM pragma_table_info(m.name) ORDER BY name) c) AS columns
+      FROM sqlite_schema m WHERE m.type = 'table' AND m.name LIKE 'heed_%'`).all()
+    const here = Object.fromEntries(rows.map(({ name, columns }) => [name, columns]))
+    const there = Object.fromEntries(tables.map(({ name, columns }) => [name, columns]))
+    // The counters, the outcomes of transactions and the version are PostgreSQL's own.
+    const { heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes, ...same } = here
+    const { heed_notification_changes: _, ...wanted } = there
+    expect(same).toEqual(wanted)
+    expect([heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes].every(Boolean)).toBe(true)
+  })
+})

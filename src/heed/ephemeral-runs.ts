@@ -28,8 +28,8 @@ export interface SuspendedEphemeralRun {
   readonly followers: Array<Pick<LocalCall, 'emit' | 'resolve' | 'reject'>>
 }
 
-/** How many suspended runs a process keeps. Beyond it, the oldest can no longer be decided. */
-const maxSuspended = 1_000
+/** How many suspended runs a site keeps. Beyond it, the oldest can no longer be decided. */
+export const maxSuspended = 1_000
 
 /** Runs of which nothing is stored. No other process can continue them, so that they end with this one. */
 export class EphemeralRuns implements BackgroundService {
@@ -62,7 +62,12 @@ export class EphemeralRuns implements BackgroundService {
     if (this.#closed) return
     this.#suspended.set(runId, run)
     const oldest = this.#suspended.size > maxSuspended ? this.#suspended.keys().next().value : undefined
-    if (oldest !== undefined) this.#drop(oldest, new HeedError('run_not_suspended', 'Too many runs without a thread wait for decisions.'))
+    if (oldest !== undefined) this.forget(oldest)
+  }
+
+  /** The run can no longer be decided. */
+  forget(runId: string): void {
+    this.#drop(runId, new HeedError('run_not_suspended', 'Too many runs without a thread wait for decisions.'))
   }
 
   /** The run continues: its calls are decided. */

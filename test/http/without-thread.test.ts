@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { apiKeys } from '../../src/http/server.ts'
+import { EphemeralRuns } from '../../src/heed/ephemeral-runs.ts'
+import { RunCallers } from '../../src/http/request/access.ts'
+import { apiKeys, type Principal } from '../../src/http/server.ts'
 import { Agent, createTool, RequestContext } from '../../src/index.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { served } from './serving.ts'
@@ -56,6 +58,23 @@ describe('a run without a thread that waits for a decision', () => {
     expect((await as('two', '/agents/guide/approve-tool-call-generate', { runId })).status).toBe(409)
     expect((await as('two', '/agents/guide/generate', { messages: 'Pay.', runId })).status).toBe(403)
     expect(await (await as('one', '/agents/guide/approve-tool-call-generate', { runId })).json()).toMatchObject({ text: 'Paid.' })
+  })
+
+  it('[H7.12] a caller that begins very many displaces its own runs, and none of another caller', () => {
+    const [callers, runs] = [new RunCallers(10), new EphemeralRuns()]
+    const [one, two] = ['one', 'two'].map((id): Principal => ({ id, resources: [id] })) as [Principal, Principal]
+    const begin = (runId: string, principal: Principal) => {
+      callers.add(runId, principal, runs)
+      runs.suspend(runId, { agentId: 'guide', rows: () => [], options: {}, step: 0, calls: [], decided: new Set(), followers: [] })
+    }
+    begin('first of one', one)
+    for (let n = 0; n < 100; n += 1) begin(`${n} of two`, two)
+    begin('second of one', one)
+    const kept = (runId: string, principal: Principal) => [callers.mayDecide(runId, principal), runs.suspended(runId) !== undefined]
+    expect(['first of one', 'second of one'].map((runId) => kept(runId, one))).toEqual([[true, true], [true, true]])
+    expect(['0 of two', '91 of two', '92 of two', '99 of two'].map((runId) => kept(runId, two)[0])).toEqual([false, false, true, true])
+    expect(kept('91 of two', two)).toEqual([false, false])
+    expect(() => callers.add('99 of two', one, runs)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 
   it('[R6.14] in the process: each of two calls is decided once, and the run goes on when both are', async () => {

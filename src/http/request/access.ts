@@ -2,6 +2,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { refused } from '../../base/arguments.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isPlainObject } from '../../base/json.ts'
+import { maxSuspended, type EphemeralRuns } from '../../heed/ephemeral-runs.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
@@ -137,23 +138,42 @@ export async function findCallerRun(
   return run && run.agentId === agent.id && mayAccess(principal, run.resourceId) ? run : undefined
 }
 
-/** How many runs without a thread are known by their caller. */
-const maxCallers = 10_000
-
 /** Who began the runs without a thread: nothing of them is stored, and only their callers may decide about them. */
 export class RunCallers {
-  readonly #callers = new Map<string, string>()
+  /** Oldest first. */
+  readonly #began = new Map<string, { caller: string; runs: EphemeralRuns }>()
+  /** How many of them each caller began. */
+  readonly #counts = new Map<string, number>()
+  readonly #limit: number
 
-  add(runId: string, { id: principalId }: Principal): void {
-    if ((this.#callers.get(runId) ?? principalId) !== principalId) throw runIdTaken(runId)
-    this.#callers.set(runId, principalId)
-    const oldest = this.#callers.size > maxCallers ? this.#callers.keys().next().value : undefined
-    if (oldest !== undefined) this.#callers.delete(oldest)
+  constructor(limit = maxSuspended) {
+    this.#limit = limit
+  }
+
+  /** Beyond the limit, the oldest of the caller that began the most is forgotten: one caller displaces no run of another. */
+  add(runId: string, { id: caller }: Principal, runs: EphemeralRuns): void {
+    const known = this.#began.get(runId)
+    if (known && known.caller !== caller) throw runIdTaken(runId)
+    if (!known) this.#counts.set(caller, (this.#counts.get(caller) ?? 0) + 1)
+    this.#began.set(runId, { caller, runs })
+    if (this.#began.size > this.#limit) this.#forgetOne()
   }
 
   /** Whether the principal began the run, or may access every resource. */
   mayDecide(runId: string, principal: Principal): boolean {
-    const caller = this.#callers.get(runId)
+    const caller = this.#began.get(runId)?.caller
     return caller !== undefined && (caller === principal.id || principal.resources === '*')
+  }
+
+  #forgetOne(): void {
+    let [most, count] = ['', 0]
+    for (const [caller, began] of this.#counts) if (began > count) [most, count] = [caller, began]
+    for (const [runId, { caller, runs }] of this.#began) {
+      if (caller !== most) continue
+      this.#began.delete(runId)
+      if (count > 1) this.#counts.set(most, count - 1)
+      else this.#counts.delete(most)
+      return runs.forget(runId)
+    }
   }
 }

@@ -77,7 +77,7 @@ async function ofCaller(
   const { runId = newId() } = options
   // The caller that begins a run may decide about its calls: the run must not have the id of one on a thread.
   if (options.runId !== undefined) await checkRunId(agent.threads(), runId, '')
-  runCallers.add(runId, principal)
+  runCallers.add(runId, principal, agent.site().ephemeralRuns)
   return { ...options, runId, abortSignal: request.signal }
 }
 

@@ -38,6 +38,8 @@ it(`[C4.3] ${edits} edits while runs stream: each message is answered once, and 
       const id = `m-${sent.length}`
       await agent.queueMessage({ message: { id, contents: `Question ${id}` }, ...thread, wait: 'outcome' })
       sent.push(id)
+      // Runs take longer than sends: without a bound, the queue would outlast the edits.
+      await expect.poll(async () => (await agent.listQueued(thread)).length).toBeLessThan(5)
     }
   })()
   for (let version = 1; version <= edits; version++) {

@@ -129,9 +129,9 @@ export const rewritten: Rewritten = {
         SELECT seq FROM heed_inbounds AS i
         WHERE resource_id = $1 AND received_at BETWEEN $2 AND $3 AND ${passesFilters}
         AND categories IS NOT NULL AND due_at IS NULL
-        AND coalesce(i.offered, '') <> '"all"'
+        AND coalesce(i.offered, '') NOT IN ('"all"', '"rules"')
         AND EXISTS (SELECT 1 FROM heed_each($7) AS own WHERE own NOT IN (
-          SELECT heed_each(CASE WHEN i.offered = '"all"' THEN '[]' ELSE coalesce(i.offered, '[]') END)))
+          SELECT heed_each(CASE WHEN i.offered LIKE '[%' THEN i.offered ELSE '[]' END)))
         AND NOT EXISTS (SELECT 1 FROM heed_watch_candidates AS c WHERE c.watch = $8 AND c.seq = i.seq)
         ORDER BY seq DESC LIMIT $9)`,
   },

@@ -63,6 +63,14 @@ export const signalTransitions = signalTable
 export type ActiveBehavior = 'deliver' | 'interrupt' | 'persist' | 'discard'
 export type IdleBehavior = 'wake' | 'persist' | 'discard'
 
+/** All values, in the order in which errors and schemas list them. The compiler demands that none is missing. */
+export const activeBehaviors = Object.keys(
+  { deliver: true, interrupt: true, persist: true, discard: true } satisfies Record<ActiveBehavior, true>,
+) as ActiveBehavior[]
+export const idleBehaviors = Object.keys(
+  { wake: true, persist: true, discard: true } satisfies Record<IdleBehavior, true>,
+) as IdleBehavior[]
+
 /** `now`: into the active run. `queue`: a run of its own. */
 export type SendMode = 'now' | 'queue'
 
@@ -86,7 +94,7 @@ export interface RouteState {
  */
 export type Route = 'wake' | 'deliver' | 'interrupt' | 'queue' | 'persist' | 'discard'
 
-/** A suspended thread counts as active. A signal never enters the run of another agent: there, `deliver` becomes `queue`. */
+/** A suspended thread counts as active. A signal never enters the run of another agent: there, `deliver` and `interrupt` become `queue`. */
 export function chooseRoute(state: RouteState, request: RouteRequest): Route {
   if (state.status === 'idle') return request.ifIdle
   if (request.ifActive === 'persist' || request.ifActive === 'discard') return request.ifActive

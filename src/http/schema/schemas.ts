@@ -1,3 +1,4 @@
+import { activeBehaviors, idleBehaviors } from '../../machine.ts'
 import type { JSONSchema, ObjectSchema } from '../route.ts'
 
 export const id: JSONSchema = { type: 'string', minLength: 1, maxLength: 512 }
@@ -92,8 +93,8 @@ export const target = {
   runId: id,
   resourceId: id,
   threadId: id,
-  ifActive: closed({ behavior: { enum: ['deliver', 'interrupt', 'persist', 'discard'] }, attributes: record }),
-  ifIdle: closed({ behavior: { enum: ['wake', 'persist', 'discard'] }, attributes: record, streamOptions }),
+  ifActive: closed({ behavior: { enum: activeBehaviors }, attributes: record }),
+  ifIdle: closed({ behavior: { enum: idleBehaviors }, attributes: record, streamOptions }),
 }
 
 export const threadScope: Record<string, JSONSchema> = { threadId: id, resourceId: id }

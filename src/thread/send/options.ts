@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { isName } from '../../base/json.ts'
-import type { ActiveBehavior, IdleBehavior } from '../../machine.ts'
+import { activeBehaviors, idleBehaviors, type ActiveBehavior, type IdleBehavior } from '../../machine.ts'
 import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import { readField } from '../../signals/input-fields.ts'
 import { normalizeAttributes } from '../../signals/normalize.ts'
@@ -38,8 +38,6 @@ export interface CheckedSend {
   ifIdle: Branch<IdleBehavior>
 }
 
-const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
-const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
 const sendKeys: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
 const activeKeys: readonly string[] = ['behavior', 'attributes']
 const idleKeys: readonly string[] = [...activeKeys, 'streamOptions']

@@ -31,6 +31,8 @@ const sweepPage = 100
 
 /** How long a close waits for runs that were aborted. */
 const closeMs = 5_000
+/** How long a process counts as alive after its last heartbeat. It renews its lease three times in that time. */
+const leaseMs = 10_000
 
 /** Errors after which a thread is not claimed again. */
 const finalCodes: ReadonlySet<string> = new Set<HeedErrorCode>(['closed', 'fenced', 'thread_deleted', 'thread_not_found'])
@@ -59,10 +61,6 @@ export interface ThreadRuntimeOptions {
   newId?: () => string
   /** Passed to agents that prepare a run. Defaults to the runtime itself. */
   environment?: RunEnvironment
-  /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
-  leaseMs?: number
-  /** How often the store is swept for threads that need a runner. Defaults to 5 s. */
-  sweepMs?: number
   /** The slots of the runs of this process, which its runtimes share. */
   runSlots?: RunSlotPool
 }
@@ -82,7 +80,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly sends = new Sends(this)
   readonly titles = new Titles(this)
   readonly peers = new Peers(this)
-  readonly sweepMs: number
+  /** How often the store is swept for threads that need a runner. */
+  readonly sweepMs = 5_000
   /** Runs that are active in this process, and those that are reserved for its sends. */
   readonly activeRuns = new Map<string, Target>()
   /** The agents of the runs that were last active or asked for. */
@@ -126,8 +125,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.newId = options.newId ?? newId
     this.environment = options.environment ?? this
     this.owner = this.newId()
-    this.lease = new ProcessLease(this, options.leaseMs ?? 10_000)
-    this.sweepMs = options.sweepMs ?? 5_000
+    this.lease = new ProcessLease(this, leaseMs)
     this.runSlots = new RunSlots(this, options.runSlots ?? new RunSlotPool())
   }
 

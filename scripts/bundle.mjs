@@ -1,7 +1,7 @@
-// Writes `dist`: the code of all entries, threads and commands from one module graph, and for each entry the way to its types, which `tsc` wrote.
+// Writes `dist`: the code of all entries, worker threads and commands from one module graph, and for each entry the way to its types, which `tsc` wrote.
 //
 // Every module is in one file of `dist`, so that what a module keeps (a WeakMap, a class that is compared) exists once in a process,
-// whichever entries it imports. Files lie beside each other: a thread is opened by its file's name, from any file.
+// whichever entries it imports. Files lie beside each other: a worker thread is opened by its file's name, from any file.
 import { writeFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ for (const { name, source } of [...entries, ...workers, ...commandsOf(root)]) {
 }
 
 /**
- * Which chunk shares a module, by the roots (entries, threads, modules that are loaded lazily) that reach it; the first that fits is it.
+ * Which chunk shares a module, by the roots (entries, worker threads, modules that are loaded lazily) that reach it; the first that fits is it.
  * Left to the bundler, each combination of roots is a file: 29 for `heed`, and a file costs about 1 ms to load.
  *
  * Whatever a module imports is reached from everywhere the module is. So it fits too, and chunks never import each other in a circle.

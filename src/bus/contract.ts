@@ -1,7 +1,7 @@
 import type { BusMessage } from './message.ts'
 
 /**
- * Connects the processes that share a storage: it carries notifications, and the live chunks of threads that another process watches.
+ * Connects the processes that share a storage: it carries announcements, and the live chunks of threads that another process watches.
  *
  * A bus may lose messages, and nothing depends on it: the store alone decides what is true, and a sweep of the store finds what no
  * message announced. What every implementation promises (`busConformance` in `heed/testing` checks it):

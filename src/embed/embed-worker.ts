@@ -39,7 +39,7 @@ function embed({ id, texts }: EmbedRequest): void {
 }
 
 function respond(message: EmbedResponse): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
   if (parentPort) parentPort.postMessage(message)
   else process.send?.(message)
 }

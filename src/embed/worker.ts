@@ -5,7 +5,7 @@ import { inheritedFlags, openWorker, siblingOf } from '../base/worker.ts'
 import { isInstalled, onnxRuntimePackage } from './packages.ts'
 import type { EmbedResponse, EmbedRequest } from './embed-worker.ts'
 
-/** The thread or process that makes vectors, beside the event loop. */
+/** The worker thread or process that makes vectors, beside the event loop. */
 export interface EmbedWorker {
   send(request: EmbedRequest): void
   /** Keeps the process alive, until `unref`. */
@@ -20,7 +20,7 @@ export interface EmbedWorkerEvents {
   onFailure(error: unknown): void
 }
 
-/** Starts a thread, or a process for ONNX Runtime: a thread that ends while ONNX Runtime works would crash the whole process. */
+/** Starts a worker thread, or a process for ONNX Runtime: a worker thread that ends while ONNX Runtime works would crash the process. */
 export function startEmbedWorker(events: EmbedWorkerEvents): EmbedWorker {
   return isInstalled(onnxRuntimePackage) ? startProcess(events) : startThread(events)
 }
@@ -31,7 +31,7 @@ function startThread({ onResponse, onFailure }: EmbedWorkerEvents): EmbedWorker 
   worker.once('error', onFailure)
   worker.once('exit', (code) => onFailure(workerEnded(`thread ended with code ${code}`)))
   return {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
     send: (request) => worker.postMessage(request),
     ref: () => worker.ref(),
     unref: () => worker.unref(),

@@ -6,7 +6,7 @@ import { checkModel } from '../run/model/model.ts'
 const known: readonly string[] = ['model', 'instructions']
 /** The length of a title that a model wrote or that a prompt quotes, in characters. A title that a program sets has no limit. */
 export const maxTitleLength = 100
-/** The length of the first message that a title is written for. */
+/** How much of the first message the model reads that writes its title, in characters. */
 const maxSourceLength = 4_000
 
 export const defaultTitleInstructions =
@@ -14,7 +14,7 @@ export const defaultTitleInstructions =
   ' message that say what it is about. Do not answer the message. Write the title alone, without quotation marks, formatting or a' +
   ' full stop.'
 
-/** A title that a program sets. */
+/** Rejects a title that a program sets and that is not a string. */
 export function checkTitle(title: unknown): asserts title is string | undefined {
   if (title !== undefined && typeof title !== 'string') throw refused('title', 'a string')
 }

@@ -50,7 +50,7 @@ export class OutsideValidation {
     })
   }
 
-  /** Begins what may begin: the next sender that has no validation in work, while a thread is free. */
+  /** Begins what may begin: the next sender that has no validation in work, while a worker thread is free. */
   #begin(): void {
     for (const [sender, own] of this.#waiting) {
       if (this.#served.has(sender)) continue
@@ -102,7 +102,7 @@ class ValidationThread implements SchemaThread {
   }
 }
 
-/** The answer of the thread; undefined when it ended, or did not answer in time. */
+/** The answer of the worker thread; undefined when it ended, or did not answer in time. */
 function ask(worker: Worker, schema: JSONSchema7, value: unknown): Promise<ValidationAnswer | undefined> {
   return new Promise((resolve) => {
     const done = (answered: ValidationAnswer | undefined) => {
@@ -115,15 +115,15 @@ function ask(worker: Worker, schema: JSONSchema7, value: unknown): Promise<Valid
     const timer = setTimeout(failed, deadlineMs)
     worker.on('message', done).on('exit', failed)
     worker.ref()
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
     worker.postMessage({ schema, value })
   })
 }
 
-/** Resolves when the thread has loaded its modules, so that a deadline does not include that. */
+/** Resolves when the worker thread has loaded its modules, so that a deadline does not include that. */
 async function startWorker(): Promise<Worker> {
   const worker = openWorker(import.meta.url, 'validation-worker', { resourceLimits: { maxOldGenerationSizeMb: heapMb } })
-  // An error of the thread, such as that of its memory, ends it.
+  // An error of the worker thread, such as that of its memory, ends it.
   worker.on('error', () => {})
   await new Promise<void>((resolve, reject) => {
     const ended = (code: number) => reject(new HeedError('invalid_schema', `The thread of validations ended with code ${code}. Try again.`))

@@ -27,6 +27,6 @@ async function answer({ schema, value }: { schema: JSONSchema7; value: unknown }
   }
 }
 
-// oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin
+// oxlint-disable unicorn/require-post-message-target-origin -- a worker thread has no origin
 parentPort?.on('message', async (question: { schema: JSONSchema7; value: unknown }) => parentPort?.postMessage(await answer(question)))
 parentPort?.postMessage('ready')

@@ -155,7 +155,7 @@ function dieInCheckpoint(times: number): void {
   const copier = new Worker(new URL(extension, import.meta.url), { workerData: { path: plan.database } })
   const go = async () => {
     for (let left = 3 * times; ; left--) {
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
       copier.postMessage(chance.below(2) === 0 ? 'copy' : 'renew')
       if (left === 0) break
       await pause(30)

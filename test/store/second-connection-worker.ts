@@ -35,7 +35,7 @@ function isAnswerWithError(answer: unknown): answer is { error: unknown } {
 if (meeting) takeNoLocks(meeting)
 
 parentPort?.on('message', ({ id, ...call }: Call) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
   const answer = (result: CarriedResult) => parentPort?.postMessage(result)
   perform(call).then((result) => answer({ id, result }), (error: unknown) => answer({ id, error: carried(error) }))
 })

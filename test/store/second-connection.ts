@@ -62,7 +62,7 @@ export class SecondConnection {
       const id = this.#calls++
       this.#waiting.set(id, { resolve, reject })
       if (this.#settings.meeting) countCall(this.#settings.meeting, 1)
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
       this.#worker.postMessage({ id, url, domain, method, args } satisfies Call)
     })
     const get = (_: object, method: string | symbol) => (method === 'then' ? undefined : (...args: unknown[]) => call(String(method), args))

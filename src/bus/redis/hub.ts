@@ -30,7 +30,7 @@ const longestDelayMs = 5_000
 export interface HubOptions {
   client: MakeClient
   keyPrefix: string
-  /** How many entries an inbox keeps for a process that reads slowly. */
+  /** How many entries the stream of a process keeps when that process reads slowly. */
   maxEntries: number
 }
 
@@ -165,7 +165,7 @@ export class RedisHub {
     return this.#outbox.splice(0, count)
   }
 
-  /** Resolves when everything was delivered that was in the inbox at the time of the call. */
+  /** Resolves when everything was delivered that was in the stream of this process at the time of the call. */
   async poll(): Promise<void> {
     this.#channels.deliverLocal()
     const links = this.#links
@@ -289,14 +289,14 @@ export class RedisHub {
       const renewed = await this.#renewKeys(links)
       if (this.#links !== links) return
       this.#applyRenewed(renewed)
-      // The read that waits does so from an id that the new inbox may never reach.
+      // The read that waits does so from an id that the new stream may never reach.
       if (renewed.isNew) this.#fail(links)
     } catch {
       this.#fail(links)
     }
   }
 
-  /** An inbox that was set back, as after a failover that lost its last entries, is made anew: some of its entries were read. */
+  /** A stream that was set back, as after a failover that lost its last entries, is made anew: some of its entries were read. */
   async #renewKeys(links: Links): Promise<Renewed> {
     const cursor = this.#cursor
     const renewed = await this.#callRenew(links, false)
@@ -356,7 +356,7 @@ export class RedisHub {
     for (const envelope of JSON.parse(messages) as Envelope[]) this.#channels.receive(envelope, from)
   }
 
-  /** No other process reads this inbox. The last entry stays. */
+  /** No other process reads this stream. The last entry stays. */
   #trim(links: Links, count: number): void {
     this.#untrimmed += count
     if (this.#untrimmed < trimCount) return

@@ -3,9 +3,9 @@ import type { Script } from './link.ts'
 
 /*
  * The keys, below the prefix of the bus, all in one slot of a cluster:
- *   in:<process>        the inbox of a process, a stream. It expires when its process no longer renews it.
- *   numbers:<process>   how many entries each other process has added to that inbox, a hash.
- *   members:<namespace> the process of each connection, a hash. An entry whose process has no inbox is one of a dead process.
+ *   in:<process>        the stream of a process. It expires when its process no longer renews it.
+ *   numbers:<process>   how many entries each other process has added to that stream, a hash.
+ *   members:<namespace> the process of each connection, a hash. An entry whose process has no stream is one of a dead process.
  *
  * A script is one step for everybody else: who is a member, the numbers and the entries always agree.
  */
@@ -15,8 +15,8 @@ function script(text: string): Script {
 }
 
 /**
- * Adds messages to the inboxes of those for whom they are: one entry for each process, with the number of the entry among those of this
- * sender. Arguments: the sender, its life, the most entries of an inbox; then namespace, addressee or '', and text of each message.
+ * Adds messages to the streams of those for whom they are: one entry for each process, with the number of the entry among those of this
+ * sender. Arguments: the sender, its life, the most entries of a stream; then namespace, addressee or '', and text of each message.
  */
 export const sendScript = script(`
 local base, from = KEYS[1], ARGV[1]
@@ -56,8 +56,8 @@ return 1
 `)
 
 /**
- * Renews the inbox of a process and its entries, or makes them. Arguments: the process, '1' to begin with an empty inbox, how long the
- * keys are kept, then namespace and id of each connection. Returns whether the inbox is new, the id of its last entry, and namespace and
+ * Renews the stream of a process and its entries, or makes them. Arguments: the process, '1' to begin with an empty stream, how long the
+ * keys are kept, then namespace and id of each connection. Returns whether the stream is new, the id of its last entry, and namespace and
  * process of each peer.
  */
 export const renewScript = script(`
@@ -119,7 +119,7 @@ export function readRenewed(answer: unknown): Renewed {
   return { isNew: isNew === 1, last, peers }
 }
 
-/** An entry of an inbox. */
+/** An entry of the stream of a process. */
 export interface Entry {
   id: string
   from: string

@@ -70,7 +70,7 @@ class StandardWebhook implements ChannelAdapter {
   }
 }
 
-/** The time is that of the request, which is signed: a repeat is a new request with the same id. */
+/** Signs a reply with its idempotency key as the id and with the present time, and posts it: a repeat has the same id and a new time. */
 async function postReply(url: string, secret: string, reply: ChannelReply): Promise<SentReply> {
   const { to, conversation, text, idempotencyKey, abortSignal } = reply
   const body = JSON.stringify({ to, ...(conversation === undefined ? {} : { conversation }), text })

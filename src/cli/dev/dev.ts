@@ -61,7 +61,7 @@ class Supervisor {
   readonly #closing = new Set<Generation>()
   #current: Generation | undefined
   #next: Generation | undefined
-  /** A change arrived while a process was starting, which is let finish. */
+  /** A file changed while the next process was starting: when that one has started, another one follows. */
   #isOutdated = false
   #hasWarned = false
   #count = 0

@@ -36,7 +36,7 @@ export class Generation {
         events.onFailed(report)
       }
     })
-    // The channel closes when the process ends.
+    // An order to a process that has ended fails; `exit` reports the end.
     this.#child.on('error', () => {})
     this.gone = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => {

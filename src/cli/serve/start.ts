@@ -11,7 +11,7 @@ export interface ServeArguments {
   envFile: string | undefined
 }
 
-/** Serves the Heed of a file until a signal arrives. */
+/** Serves the Heed of a file until SIGTERM or SIGINT. */
 export async function start(args: ServeArguments, output: Output): Promise<ExitCode> {
   loadEnvironment(args.envFile)
   const file = findUserFile(args.file)
@@ -69,7 +69,7 @@ export interface Announcement {
   heed: Pick<Heed, 'listAgents'>
 }
 
-/** The address on standard output; what to do next beside it. */
+/** Prints the address to standard output, and the agents and what to type next to standard error. */
 export function announce(output: Output, { url, prefix, file, heed }: Announcement): void {
   const agents = Object.values(heed.listAgents()).map(({ id }) => id)
   output.note(`serving ${shownFile(file)}: ${agents.length === 0 ? 'no agents' : `agents ${agents.join(', ')}`}`)

@@ -20,7 +20,7 @@ export function openDatabases(path: string): Databases {
   return createDatabases(messages, openIndex(`${path}-recall`), true)
 }
 
-/** For a database in memory, which only its own thread can read; the index is in memory too. */
+/** For a database in memory, which no worker thread can read; the index is in memory too. */
 export function besideMessages(messages: DatabaseSync): Databases {
   return createDatabases(messages, openIndex(':memory:'), false)
 }

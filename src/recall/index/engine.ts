@@ -133,13 +133,13 @@ type EngineMethod = Exclude<
   'close' | 'catchUp' | 'find'
 >
 
-/** Calls the methods of an engine, in this thread or in a worker. */
+/** Calls the methods of an engine, here or in a worker thread. */
 export interface EnginePort {
   call<Method extends EngineMethod>(method: Method, ...args: Parameters<RecallEngine[Method]>): Promise<ReturnType<RecallEngine[Method]>>
   close(): Promise<void>
 }
 
-/** Opens an engine in a worker for a database file; only this thread can read a database in memory. */
+/** Opens an engine in a worker thread for a database file; no worker thread can read a database in memory. */
 export async function openEngine(connection: Connection): Promise<EnginePort> {
   if (connection.path !== undefined) {
     const worker = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path })
@@ -149,7 +149,7 @@ export async function openEngine(connection: Connection): Promise<EnginePort> {
   return new OwnThread(new RecallEngine(besideMessages(connection.database)))
 }
 
-/** An engine in this thread. The event loop runs between two steps of indexing, each of which indexes at most 100 messages. */
+/** An engine without a worker thread. The event loop runs between two steps of indexing, each of which indexes at most 100 messages. */
 class OwnThread implements EnginePort {
   readonly #engine: RecallEngine
   #closed = false

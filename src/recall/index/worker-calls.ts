@@ -61,7 +61,7 @@ export class WorkerCalls {
 
   #post(request: CallRequest): void {
     try {
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
       this.#worker.postMessage(request)
     } catch (cause) {
       throw new HeedError(
@@ -107,7 +107,7 @@ export function serveCalls(open: () => { close(): void }): void {
     } catch (error) {
       response = { id, error: carried(error) }
     }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
     parentPort?.postMessage(response)
   })
 }

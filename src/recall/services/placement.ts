@@ -109,10 +109,13 @@ export class Placement {
       if (ids.length === 0) return
       await this.#delete(indexName, ids, ending)
     }
-    throw this.#failure(`still returned vectors after ${maxRounds} deletions`)
+    throw this.#failure(`still returned vectors after ${maxRounds} rounds of deletions`)
   }
 
-  /** The nearest vectors of a resource, or of one of its threads. Asks only for those, and returns no others. */
+  /**
+   * The nearest vectors of a resource, or of one of its threads. The store is asked for those alone; what it says is of another resource is
+   * left out. `all`: the store has no more of them.
+   */
   async near({ scope, vector, resourceId, threadId, limit }: NearQuestion, signal: AbortSignal): Promise<NearVectors> {
     const { metric } = this.#place
     const queryVector = unitVector(vector)

@@ -3,7 +3,10 @@ import type { MessageContent, MessagePart } from '../../message/message.ts'
 /** The searchable length of a tool's arguments, and of its result. */
 const maxPayloadLength = 100_000
 
-/** The text by which recall finds a message: its text, its tool calls with arguments and results. Empty for a transient signal. */
+/**
+ * The text by which recall finds a message: its text, the names of its files, the titles of its sources, and its tool calls with arguments
+ * and results. Empty for a transient signal.
+ */
 export function searchableText({ parts, content, metadata }: Pick<MessageContent, 'parts' | 'content' | 'metadata'>): string {
   if (metadata?.signal && (metadata.signal as { transient?: unknown }).transient === true) return ''
   const texts = parts.map(partText).filter((text) => text !== '')
@@ -21,7 +24,7 @@ function partText(part: MessagePart): string {
   return [toolName, payloadText(args), payloadText(result), shown].filter((text) => text !== '').join(' ')
 }
 
-/** JSON without its punctuation. */
+/** A string as it is; another value as JSON with spaces in place of braces, brackets, quotes and commas. */
 function payloadText(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value.slice(0, maxPayloadLength)

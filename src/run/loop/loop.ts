@@ -282,8 +282,9 @@ function escapeTags({ reservedTags }: Run, text: string): string {
 }
 
 /**
- * The step boundary: commits the step, admits the drained input, and publishes both, in this order. Returns the result when the run
- * has ended; nothing when another step follows, also because input entered in this commit.
+ * The step boundary: commits the step and drains input; publishes that input, adds it to the prompt and gives it to input processors; then
+ * publishes the end of the step. Returns the result when the run has ended; nothing when another step follows, also because input entered
+ * in this commit.
  */
 async function boundary(run: Run, done: StepEnd): Promise<RunResult | undefined> {
   const { step, entered, ended } = await commitChecked(run, done)

@@ -128,7 +128,7 @@ export interface RunCommit {
 
 export type RunCommitEnd =
   | { status: 'finished' | 'failed' | 'aborted'; usage: Usage; error?: Error }
-  /** A processor rejected the run: nothing of it is stored. */
+  /** A processor rejected the run: what it stored since its last seal is removed. */
   | { status: 'rejected'; tripwire: Tripwire }
   | { status: 'suspended'; calls: WaitingCall[]; usage: Usage }
 

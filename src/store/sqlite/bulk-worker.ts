@@ -9,7 +9,7 @@ import { PreparedStatements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 
 /**
- * Runs one long job on its own connection, and ends. The transactions are those of the main thread; this thread may block while it
+ * Runs one long job on its own connection, and ends. The transactions are those of the store; this worker thread may block while it
  * waits for the lock.
  */
 const { path, busyTimeout, job } = workerData as BulkOrder
@@ -53,5 +53,5 @@ function answer(): BulkAnswer {
   }
 }
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
 parentPort?.postMessage(answer())

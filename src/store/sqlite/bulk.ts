@@ -17,7 +17,7 @@ export interface BulkOrder {
   job: BulkJob
 }
 
-/** The fields of an error that a message between threads keeps; its class is lost. */
+/** The fields of an error that a message of a worker thread keeps; its class is lost. */
 export interface CarriedError {
   message: string
   code?: string
@@ -40,7 +40,7 @@ export function inBulk(order: BulkOrder): Promise<unknown> {
     worker.once('error', reject)
     worker.once('exit', (code) => {
       storeWork.end()
-      if (!answered) reject(new Error(`the thread that did it ended with ${code}`))
+      if (!answered) reject(new Error(`the worker thread that did it ended with ${code}`))
       else if ('error' in answered) reject(revived(answered.error))
       else resolve(answered.result)
     })

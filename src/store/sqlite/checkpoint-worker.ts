@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Copied } from './checkpoint.ts'
 
 /**
- * Copies the log into the database, off the main thread: a large checkpoint takes hundreds of milliseconds.
+ * Copies the log into the database, beside the event loop: a large checkpoint takes hundreds of milliseconds.
  * - `copy`: copies the present log. Writers continue meanwhile.
  * - `renew`: copies it while no writer of this process is active, and then resets the log.
  * - `end`: the worker ends.
@@ -22,11 +22,11 @@ parentPort?.on('message', (wanted: 'copy' | 'renew' | 'end') => {
   }
   const pages = Number(copy.get()?.log)
   if (wanted === 'renew') beginLog()
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
   parentPort?.postMessage({ how: wanted, pages } satisfies Copied)
 })
 
-/** The first write after a complete copy resets the log and waits for the disk: this thread makes it, with the version that is stored. */
+/** The first write after a complete copy resets the log and waits for the disk: the worker makes it, with the version that is stored. */
 function beginLog(): void {
   try {
     database.exec('BEGIN IMMEDIATE')

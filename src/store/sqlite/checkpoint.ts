@@ -20,7 +20,7 @@ export interface Copied {
 export interface CheckpointHost {
   /** No write begins until the returned function is called. */
   hold(): () => void
-  /** The worker cannot be started: SQLite checkpoints by itself, in the thread of the writes. */
+  /** The worker thread cannot be started: SQLite checkpoints by itself, during writes. */
   giveUp(): void
 }
 
@@ -120,6 +120,6 @@ export class Checkpointer {
 }
 
 function tell(worker: Worker, what: 'copy' | 'renew' | 'end'): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
   worker.postMessage(what)
 }

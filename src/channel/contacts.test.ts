@@ -29,7 +29,7 @@ describe('the normal form of an address', () => {
 })
 
 describe('contacts', () => {
-  it('[V3.6] case 37: only a verified address in its normal form finds its contact; a name or a look-alike does not', () => {
+  it('[V3.6] [V2.15] case 37: only a verified address in its normal form finds its contact; a name or a look-alike does not', () => {
     const contacts = new Contacts([mum])
     expect(contacts.resolve('sms', verified('+15550100123'))).toEqual({ contactId: 'mum', since: 0 })
     expect(contacts.resolve('email', verified('mUm@example.com'))).toEqual({ contactId: 'mum', since: 0 })

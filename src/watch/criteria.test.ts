@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HeedError } from '../base/errors.ts'
 import { CATEGORIES } from './annotation.ts'
-import { checkWatchInput, matchScore, type InboundFacts, type WatchInput, type WatchLimits } from './criteria.ts'
+import { checkWatchInput, type WatchInput, type WatchLimits } from './criteria.ts'
 import { matchedOnly } from './result-schema.ts'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
@@ -111,52 +111,6 @@ describe('what await_signal takes', () => {
         }
       }),
       { numRuns: 500, seed: 14 },
-    )
-  })
-})
-
-describe('matching', () => {
-  const inbound = (fields: Partial<InboundFacts> = {}): InboundFacts => ({ channel: { kind: 'sms', id: 'phone' }, verified: true, categories: ['auth'], ...fields })
-  const criteria = { categories: [], channels: [], contacts: [] }
-
-  it('case 33: [V2.15] a filter alone is no match of categories', () => {
-    const watch = { ...criteria, categories: ['verification_code'], channels: ['sms'] }
-    expect(matchScore(watch, inbound({ categories: ['personal'] }))).toStrictEqual({ matches: false, because: 'categories' })
-    expect(matchScore(watch, inbound({ categories: [] }))).toStrictEqual({ matches: false, because: 'categories' })
-    expect(matchScore(watch, inbound({ categories: undefined }))).toStrictEqual({ matches: false, because: 'not_annotated' })
-    expect(matchScore(watch, inbound({ categories: ['verification_code', 'auth'] }))).toStrictEqual({ matches: true, score: 1 })
-  })
-
-  it('case 34: [V2.15] watches on channels and contacts need no annotation', () => {
-    expect(matchScore({ ...criteria, channels: ['sms'] }, inbound({ categories: undefined }))).toStrictEqual({ matches: true, score: 0 })
-    expect(matchScore({ ...criteria, channels: ['sms/phone'] }, inbound())).toStrictEqual({ matches: true, score: 0 })
-    expect(matchScore({ ...criteria, channels: ['sms/other', 'email'] }, inbound())).toStrictEqual({ matches: false, because: 'channel' })
-  })
-
-  it('[V2.15] only a verified contact satisfies a filter of contacts', () => {
-    const watch = { ...criteria, contacts: ['c1'] }
-    expect(matchScore(watch, inbound({ contactId: 'c1' }))).toStrictEqual({ matches: true, score: 0 })
-    expect(matchScore(watch, inbound({ contactId: 'c1', verified: false }))).toStrictEqual({ matches: false, because: 'contact' })
-    expect(matchScore(watch, inbound({ contactId: 'C1' }))).toStrictEqual({ matches: false, because: 'contact' })
-    expect(matchScore(watch, inbound())).toStrictEqual({ matches: false, because: 'contact' })
-  })
-
-  it('[V2.15] is the conjunction of the filters and an overlap of categories', () => {
-    const label = fc.subarray(['auth', 'reply', 'urgent', 'link'])
-    const kind = fc.constantFrom('sms', 'email', 'slack')
-    const watch = fc.record({ categories: label, channels: fc.subarray(['sms', 'email', 'slack/main']), contacts: fc.subarray(['c1', 'c2']) })
-    const message = fc.record({ channel: fc.record({ kind, id: fc.constant('main') }), verified: fc.boolean(), contactId: fc.option(fc.constantFrom('c1', 'c3'), { nil: undefined }), categories: label })
-    fc.assert(
-      fc.property(watch, message, (one, other) => {
-        const overlap = other.categories.filter((name) => one.categories.includes(name)).length
-        const ofChannel = one.channels.length === 0 || one.channels.some((name) => [other.channel.kind, `${other.channel.kind}/main`].includes(name))
-        const ofContact = one.contacts.length === 0 || (other.verified && one.contacts.some((name) => name === other.contactId))
-        const expected = ofChannel && ofContact && (one.categories.length === 0 || overlap > 0)
-        const result = matchScore(one, other)
-        expect(result.matches).toBe(expected)
-        if (result.matches) expect(result.score).toBe(overlap)
-      }),
-      { numRuns: 1000, seed: 15 },
     )
   })
 })

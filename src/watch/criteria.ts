@@ -230,36 +230,3 @@ function sinceOf({ look_back_seconds: given }: Record<string, unknown>, limits: 
   }
   return Math.floor(now - given * 1000)
 }
-
-/** The facts of a message that matching reads. None of them is what its sender claims. */
-export interface InboundFacts {
-  /** The kind and the id of the channel, as its adapter set them. */
-  readonly channel: { readonly kind: string; readonly id: string }
-  /** The contact that the channel's verified sender is; absent for every other sender. */
-  readonly contactId?: string
-  readonly verified: boolean
-  /** Absent until the message is annotated. */
-  readonly categories?: readonly string[]
-}
-
-export type MatchScore =
-  | { readonly matches: true; readonly score: number }
-  | { readonly matches: false; readonly because: 'channel' | 'contact' | 'not_annotated' | 'categories' }
-
-/**
- * Whether a watch considers a message, by what is known without a model. Channels and contacts exclude; only an overlap of categories
- * scores. A watch that expects categories needs one, whatever its filters let through: otherwise each message of a channel would use up an
- * evaluation.
- */
-export function matchScore(criteria: WatchCriteria, inbound: InboundFacts): MatchScore {
-  const { channels, contacts, categories } = criteria
-  const { kind, id } = inbound.channel
-  if (channels.length > 0 && !channels.includes(kind) && !channels.includes(`${kind}/${id}`)) return { matches: false, because: 'channel' }
-  const isContact = inbound.verified && inbound.contactId !== undefined && contacts.includes(inbound.contactId)
-  if (contacts.length > 0 && !isContact) return { matches: false, because: 'contact' }
-  if (categories.length === 0) return { matches: true, score: 0 }
-  const given = inbound.categories
-  if (given === undefined) return { matches: false, because: 'not_annotated' }
-  const score = categories.filter((label) => given.includes(label)).length
-  return score > 0 ? { matches: true, score } : { matches: false, because: 'categories' }
-}

@@ -123,13 +123,21 @@ describe('heed dev', () => {
   })
 
   it('[C4.3] continues a run with the new code: nothing that was accepted is lost, and its stream goes on at its cursor', async () => {
-    const slow = (version: string) => `${imports}
+    // The answer with the new code waits until the subscriber has returned: one that returns after the end of the run gets a snapshot.
+    const slow = (version: string, beforeAnswer = '') => `${imports}
 import { existsSync } from 'node:fs'
+const fileExists = async (name: string) => {
+  while (!existsSync(name)) await new Promise((resolve) => setTimeout(resolve, 10))
+}
 const wait = createTool({ id: 'wait', description: 'Waits for a file.', execute: async () => {
-  while (!existsSync('go')) await new Promise((resolve) => setTimeout(resolve, 10))
+  await fileExists('go')
   return { version: '${version}' }
 } })
-const model = scriptedModel(({ prompt }) => JSON.stringify(prompt).includes('tool-result') ? 'Answered by ${version}.' : { toolCalls: [{ toolName: 'wait', input: {} }] })
+const model = scriptedModel(async ({ prompt }) => {
+  if (!JSON.stringify(prompt).includes('tool-result')) return { toolCalls: [{ toolName: 'wait', input: {} }] }
+  ${beforeAnswer}
+  return 'Answered by ${version}.'
+})
 const guide = new Agent({ id: 'guide', tools: { wait }, model })
 export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url: 'file:./heed.db' }) })
 `
@@ -140,8 +148,12 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
     const subscription = await agent.subscribeToThread(thread)
     const chunks: string[] = []
     let text = ''
+    let opened = 0
+    const onOpen = () => {
+      if (++opened === 2) write('returned', '')
+    }
     const read = (async () => {
-      for await (const chunk of subscription.chunks({ delayMs: 10 })) {
+      for await (const chunk of subscription.chunks({ delayMs: 10, onOpen })) {
         chunks.push(chunk.type)
         if (chunk.type === 'text-delta') text += chunk.payload.text
         if (chunk.type === 'finish') return
@@ -150,7 +162,7 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
     await agent.sendMessage({ message: 'Go.', ...thread })
     await expect.poll(() => chunks).toContain('tool-call')
     await agent.sendMessage({ message: 'And this.', ...thread })
-    write('heed.ts', slow('two'))
+    write('heed.ts', slow('two', "await fileExists('returned')"))
     await dev.reloaded()
     // The tool ends in the old process, which then closes at the boundary.
     write('go', '')

@@ -122,7 +122,7 @@ async function signals(threadId: string): Promise<string[]> {
   while ((await agent.activeRun(thread)) || (await agent.listQueued(thread)).length > 0) await heed.tick()
   const memory = await agent.getMemory()
   const { messages: found } = (await memory?.recall({ threadId, resourceId: 'ada', perPage: false })) ?? { messages: [] }
-  return found.map(({ id }) => id).filter((id) => id.startsWith('watch:'))
+  return found.map(({ id }) => id).filter((id) => /^watch(-hit)?:/.test(id))
 }
 
 async function check(): Promise<string[]> {
@@ -143,7 +143,7 @@ async function check(): Promise<string[]> {
   const others = (each?.candidates ?? []).filter(({ state }) => state !== 'matched')
   expectEqual('the continuous watch', [each?.state, each?.hits, each?.candidates.length], ['open', matched.length, messages.length + 1])
   expectEqual('what did not match', others.filter(({ state, detail, attempts }) => state !== 'failed' || detail !== 'claim_expired' || attempts !== 3), [])
-  expectEqual('its signals', await signals('each'), matched.map((seq) => `watch:each:${seq}`))
+  expectEqual('its signals', await signals('each'), matched.map((seq) => `watch-hit:${seq}:each`))
   expectEqual('the open watch', (await agent.getWatch({ id: 'open' }))?.state, 'open')
   expectEqual('signals of the open watch', await signals('open'), [])
   return wrong

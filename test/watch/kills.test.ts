@@ -31,10 +31,10 @@ describe('processes that are killed between a message and its thread', { timeout
     const signals = async (threadId: string) => {
       await idle(agent, { threadId, resourceId: 'ada' })
       const { messages } = (await memory?.recall({ threadId, resourceId: 'ada', perPage: false })) ?? { messages: [] }
-      return messages.map(({ id }) => id).filter((id) => id.startsWith('watch:')).toSorted()
+      return messages.map(({ id }) => id).filter((id) => /^watch(-hit)?:/.test(id)).toSorted()
     }
     await soon(() => signals('one')).toEqual(['watch:one'])
-    await soon(() => signals('each')).toEqual(['watch:each:1', 'watch:each:2', 'watch:each:3'])
+    await soon(() => signals('each')).toEqual(['watch-hit:1:each', 'watch-hit:2:each', 'watch-hit:3:each'])
     expect(await agent.getWatch({ id: 'each' })).toMatchObject({ state: 'open', evaluations: 3, hits: 3 })
     expect(await agent.getWatch({ id: 'one' })).toMatchObject({ state: 'ended', hits: 1 })
     expect(judging.callCount).toBeLessThanOrEqual(4)

@@ -31,10 +31,13 @@ function open(options: Partial<PostgresStoreOptions> = {}): PostgresStore {
   return store
 }
 
-async function query(...texts: string[]): Promise<void> {
-  const client = (await connectClient({ connectionString: server.url })) as unknown as { query(text: string): Promise<unknown>; end(): Promise<void> }
-  for (const text of texts) await client.query(text)
+/** Executes the statements, and returns the rows of the last one. */
+async function query(...texts: string[]): Promise<unknown[]> {
+  const client = (await connectClient({ connectionString: server.url })) as unknown as { query(text: string): Promise<{ rows: unknown[] }>; end(): Promise<void> }
+  let rows: unknown[] = []
+  for (const text of texts) ({ rows } = await client.query(text))
   await client.end()
+  return rows
 }
 
 describe('a turn', () => {
@@ -106,9 +109,8 @@ describe('a server that restarts', () => {
 })
 
 describe('a store that cannot be opened', () => {
-  const parts = () => ({ connectionString: undefined, host: '127.0.0.1', port: server.port, user: 'heed', password, database: 'postgres' })
-
   it('[Q2.3] says what is wrong, and never the password', async () => {
+    const parts = () => ({ connectionString: undefined, host: '127.0.0.1', port: server.port, user: 'heed', password, database: 'postgres' })
     await query(`CREATE ROLE guest LOGIN PASSWORD 'guest'`, `CREATE ROLE reader LOGIN PASSWORD 'reader'`, `ALTER ROLE reader SET default_transaction_read_only = on`)
     const cases: Array<[Partial<PostgresStoreOptions>, string, RegExp]> = [
       [{ ...parts(), password: 'another secret' }, 'store_failed', /rejected the credentials/],
@@ -142,12 +144,25 @@ describe('a store that cannot be opened', () => {
   })
 })
 
+describe('a store that is closed', () => {
+  it('[Q2.5] has no connection any more, also none that was being opened', async () => {
+    const store = open()
+    await store.open()
+    // It has a connection of its own.
+    const beat = store.heartbeat('process', Date.now() + 60_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    await store.close()
+    await beat
+    await expect.poll(() => query(`SELECT pid FROM pg_stat_activity WHERE application_name = 'heed'`)).toEqual([])
+  })
+})
+
 describe('the options of a store', () => {
   it('are rejected by name', () => {
     const refused = (options: object) => {
       expect(() => new PgStore(options as PostgresStoreOptions)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^(invalid_argument|unsupported_option)$/) as string }))
     }
-    for (const options of [{}, { connectionString: 'mysql://x' }, { host: 'x', max: 0 }, { host: 'x', schemaName: 'pg_x' }, { host: 'x', schema: 'y' }, { connectionString: 'postgresql://x/y', host: 'z' }]) refused(options)
+    for (const options of [{}, { connectionString: 'mysql://x' }, { host: 'x', max: 0 }, { host: 'x', schemaName: 'pg_x' }, { host: 'x', schema: 'y' }, { connectionString: 'postgresql://x/y', host: 'z' }, { connectionString: 'postgresql://x/%zz' }]) refused(options)
   })
 
   it('give a store its id, clock, retention and namespace, and encrypt its connections', async () => {

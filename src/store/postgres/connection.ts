@@ -56,7 +56,8 @@ export class PostgresConnection implements SqlConnection {
   readonly #name: string
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
-  readonly #reading = new Set<Promise<unknown>>()
+  /** Reads and heartbeats, which are in no lane. */
+  readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
   #keys = { next: 0, end: 0 }
   #taking: Promise<void> | undefined
@@ -102,7 +103,7 @@ export class PostgresConnection implements SqlConnection {
 
   write<Result>(work: Work<Result>, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    if (first) return this.#transact('heartbeat', work).then(({ result }) => result)
+    if (first) return this.#transactUnordered('heartbeat', work)
     if (this.#lanes.size >= maxQueued) {
       const why = `${maxQueued} writes wait already. Send slower, or try again.`
       return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
@@ -162,11 +163,15 @@ export class PostgresConnection implements SqlConnection {
 
   read<Result>(work: Work<Result>): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    const reading = this.#transact('read', work).then(({ result }) => result)
-    this.#reading.add(reading)
-    const forget = () => this.#reading.delete(reading)
-    reading.then(forget, forget)
-    return reading
+    return this.#transactUnordered('read', work)
+  }
+
+  #transactUnordered<Result>(mode: TransactionMode, work: Work<Result>): Promise<Result> {
+    const working = this.#transact(mode, work).then(({ result }) => result)
+    this.#unordered.add(working)
+    const forget = () => this.#unordered.delete(working)
+    working.then(forget, forget)
+    return working
   }
 
   /** The server answers a commit when it is durable. */
@@ -175,7 +180,7 @@ export class PostgresConnection implements SqlConnection {
   async close(): Promise<void> {
     this.#closed = true
     await this.#lanes.idle()
-    await Promise.allSettled(this.#reading)
+    await Promise.allSettled(this.#unordered)
     await this.#tidying
     await this.#sessions.end()
   }

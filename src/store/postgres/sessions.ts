@@ -37,6 +37,8 @@ export interface ClientConfig {
 /** How long a round trip may take. Then its connection is closed, and whether it was executed is found out. */
 const roundTripMs = 20_000
 const connectMs = 10_000
+/** How long the server may take to close a connection. */
+const endMs = 2_000
 
 const parsedNames = new WeakMap<object, ParsedNames>()
 
@@ -72,13 +74,24 @@ export class Session {
   }
 
   #destroy(): void {
-    const { connection } = this.#client as { connection?: WireConnection }
-    connection?.stream.destroy(new Error('the server did not answer in time'))
+    destroy(this.#client, new Error('the server did not answer in time'))
   }
 
   release(): void {
     this.#release(this.#broken)
   }
+}
+
+function destroy(client: PgClient, error?: Error): void {
+  const { connection } = client as { connection?: WireConnection }
+  connection?.stream.destroy(error)
+}
+
+/** Closes a connection, also one whose server does not answer. */
+async function endClient(client: OwnClient): Promise<void> {
+  const timer = setTimeout(() => destroy(client), endMs)
+  await client.end().catch(() => {})
+  clearTimeout(timer)
 }
 
 export interface Sessions {
@@ -110,7 +123,7 @@ export async function connectClient(config: ClientConfig): Promise<OwnClient> {
       await client.connect()
       return client
     } catch (error) {
-      client.end().catch(() => {})
+      await endClient(client)
       if (sqlState(error) !== '57P03' || performance.now() - since > connectMs) throw error
       await sleep(systemClock, 100)
     }
@@ -129,6 +142,7 @@ export class OwnSessions implements Sessions {
   readonly #idle: Slot[] = []
   readonly #waiting: Array<(slot: Slot | undefined) => void> = []
   readonly #all = new Set<Slot>()
+  readonly #connecting = new Set<Promise<Slot>>()
   #open = 0
   #urgent: Promise<Slot> | undefined
   #urgentTail: Promise<unknown> = Promise.resolve()
@@ -140,11 +154,11 @@ export class OwnSessions implements Sessions {
   }
 
   async acquire(urgent = false): Promise<Session> {
-    if (this.#ended) throw new HeedError('closed', 'This store was closed. Open a new one.')
     return urgent ? this.#acquireUrgent() : this.#acquirePlain()
   }
 
   async #acquirePlain(): Promise<Session> {
+    this.#refuseEnded()
     for (let slot = this.#idle.pop(); slot; slot = this.#idle.pop()) {
       if (!slot.dead) return this.#session(slot)
       this.#forget(slot)
@@ -178,9 +192,17 @@ export class OwnSessions implements Sessions {
 
   #forget(slot: Slot): void {
     this.#open -= 1
+    this.#end(slot)
+  }
+
+  /** `end` of all waits for it, where it comes before it is done. */
+  #end(slot: Slot): void {
     slot.dead = true
-    this.#all.delete(slot)
-    slot.client.end().catch(() => {})
+    void endClient(slot.client).then(() => this.#all.delete(slot))
+  }
+
+  #refuseEnded(): void {
+    if (this.#ended) throw new HeedError('closed', 'This store was closed. Open a new one.')
   }
 
   /** Heartbeats one after the other. */
@@ -190,6 +212,7 @@ export class OwnSessions implements Sessions {
     this.#urgentTail = free.promise
     await before
     try {
+      this.#refuseEnded()
       let slot = await this.#urgent
       if (!slot || slot.dead) {
         this.#urgent = this.#connect()
@@ -198,9 +221,8 @@ export class OwnSessions implements Sessions {
       const { client } = slot
       return new Session(client, (broken) => {
         if (broken || slot.dead) {
-          slot.dead = true
           this.#urgent = undefined
-          client.end().catch(() => {})
+          this.#end(slot)
         }
         free.resolve()
       })
@@ -212,18 +234,25 @@ export class OwnSessions implements Sessions {
   }
 
   async #connect(): Promise<Slot> {
-    const client = await connectClient(this.#config)
-    const slot = { client, dead: false }
-    this.#all.add(slot)
-    client.on('error', () => (slot.dead = true))
-    client.on('end', () => (slot.dead = true))
+    const connecting = connectClient(this.#config).then((client) => {
+      const slot = { client, dead: false }
+      this.#all.add(slot)
+      client.on('error', () => (slot.dead = true))
+      client.on('end', () => (slot.dead = true))
+      return slot
+    }).finally(() => this.#connecting.delete(connecting))
+    this.#connecting.add(connecting)
+    const slot = await connecting
+    this.#refuseEnded()
     return slot
   }
 
+  /** Connections that are being made are waited for, and closed too. */
   async end(): Promise<void> {
     this.#ended = true
     for (const waiting of this.#waiting.splice(0)) waiting(undefined)
-    await Promise.all([...this.#all].map(({ client }) => client.end().catch(() => {})))
+    await Promise.allSettled(this.#connecting)
+    await Promise.all([...this.#all].map(({ client }) => endClient(client)))
   }
 }
 

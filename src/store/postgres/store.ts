@@ -81,11 +81,14 @@ interface Address {
 
 function addressOf({ connectionString, host, port, database, user, pool, client }: PostgresStoreOptions): Address {
   if (connectionString !== undefined) {
-    const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
-    if (!url) throw refused('connectionString', 'The connectionString is no address. Percent-encode special characters of the password.')
-    const from = url.searchParams.get('host') ?? (decodeURIComponent(url.hostname) || 'localhost')
-    const named = decodeURIComponent(url.pathname.slice(1)) || decodeURIComponent(url.username)
-    return { host: from, port: Number(url.port || 5432), database: named }
+    try {
+      const url = new URL(connectionString)
+      const [named, by, from] = [url.pathname.slice(1), url.username, url.hostname].map((part) => decodeURIComponent(part))
+      return { host: url.searchParams.get('host') ?? (from || 'localhost'), port: Number(url.port || 5432), database: named || by || '' }
+    } catch {
+      // Without a cause: it would quote the password.
+      throw refused('connectionString', 'The connectionString is no address. Percent-encode special characters of the password.')
+    }
   }
   const of = { ...(pool as { options?: Partial<Address> } | undefined)?.options, ...(client && partsOf(client)) }
   return { host: host ?? of.host ?? 'localhost', port: port ?? of.port ?? 5432, database: database ?? of.database ?? user ?? 'postgres' }

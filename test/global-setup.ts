@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { browserEntries, entriesOf } from '../scripts/checks/entries.ts'
+import { endSharedServer } from './postgres/server.ts'
 
 let folder = ''
 
@@ -15,7 +16,8 @@ export async function setup({ config }: TestProject): Promise<void> {
   await fillCompileCache(config)
 }
 
-export function teardown(): void {
+export async function teardown(): Promise<void> {
+  await endSharedServer(folder)
   // A process that a test killed may still remove or write its files.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 }

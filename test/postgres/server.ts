@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { chown, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
@@ -103,8 +103,10 @@ async function launch(bin: string, data: string, port: number, settings: Readonl
   return child
 }
 
-/** Where the server of the whole run of tests is, and who starts it. */
-const shared = join(tmpdir(), 'postgres')
+/** The folder of the server of the whole run of tests: who makes it starts the server. */
+const sharedFolder = 'postgres'
+/** A file in that folder: the run is over. */
+export const over = 'over'
 let known: Promise<string> | undefined
 
 /** The address of the server that all test files share: the first that needs it starts it, and the end of the run ends it. */
@@ -114,7 +116,8 @@ export function sharedServer(): Promise<string> {
 }
 
 async function findOrStart(): Promise<string> {
-  const address = join(tmpdir(), 'postgres.url')
+  const shared = join(tmpdir(), sharedFolder)
+  const address = `${shared}.url`
   try {
     await mkdir(shared)
   } catch {
@@ -124,14 +127,25 @@ async function findOrStart(): Promise<string> {
       await wait(20)
     }
   }
-  const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), shared, address], { stdio: ['ignore', 'ignore', 'inherit'], detached: true })
+  // It outlives this process: with the streams of this process, whoever reads those to their end would wait for the end of the keeper.
+  const log = openSync(`${shared}.log`, 'a')
+  const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), shared, address], { stdio: ['ignore', 'ignore', log], detached: true })
+  closeSync(log)
   keeper.unref()
   for (;;) {
     const url = await readFile(address, 'utf8').catch(() => '')
     if (url !== '') return url
-    if (keeper.exitCode !== null) throw new Error('The PostgreSQL server of the tests did not start.')
+    if (keeper.exitCode !== null) throw new Error(`The PostgreSQL server of the tests did not start: ${await readFile(`${shared}.log`, 'utf8')}`)
     await wait(20)
   }
+}
+
+/** Ends the shared server of the run with this folder, if there is one. */
+export async function endSharedServer(folder: string): Promise<void> {
+  const shared = join(folder, sharedFolder)
+  await writeFile(join(shared, over), '').catch(() => {})
+  // A keeper that was killed removes no folder.
+  for (let left = 500; existsSync(shared) && left > 0; left -= 1) await wait(20)
 }
 
 let schemas = 0

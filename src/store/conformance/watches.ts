@@ -354,7 +354,7 @@ export const watchConformance: WatchCase[] = [
       assert.equal(await store.nextDue([], ['phone']), undefined)
       assert.equal(await store.annotateInbound({ seq, categories: ['urgent'], now: at }), false)
       const replies = await store.claimReplies({ channelIds: ['phone'], now: at, until: at + 1_000, limit: 10 })
-      assert.deepEqual(replies.map(({ reply }) => reply.seq), [seq], 'it is answered without categories')
+      assert.deepEqual(replies.map(({ inbound: answered }) => answered.seq), [seq], 'it is answered without categories')
     },
   },
   {

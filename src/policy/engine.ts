@@ -44,7 +44,7 @@ export interface CedarEngine {
     | { type: 'success'; validationErrors: CedarFinding[]; validationWarnings: CedarFinding[]; otherWarnings: CedarError[] }
     | CedarFailure
   policySetTextToParts(text: string): { type: 'success'; policies: string[]; policy_templates: string[] } | CedarFailure
-  policyToJson(policy: string): { type: 'success'; json: { annotations?: Record<string, string> } } | CedarFailure
+  policyToJson(policy: string): { type: 'success'; json: { annotations?: Record<string, string>; conditions?: unknown } } | CedarFailure
   statefulIsAuthorized(
     call: CedarRequest & { preparsedSchemaName: string; preparsedPolicySetId: string; validateRequest: boolean },
   ):

@@ -3,6 +3,7 @@ import { checkName, checkNames, checkObject, checkText, checkWhole, refused } fr
 import { describe, HeedError } from '../base/errors.ts'
 import { orderedJSON } from '../base/json.ts'
 import { createConsoleLogger, redacting, type Logger } from '../base/logger.ts'
+import { categoryReads, uniteReads, type CategoryReads } from './categories.ts'
 import { checkPolicies, invalidPolicies, readPolicyText, type CheckedPolicies } from './check.ts'
 import { cedarPackage, loadCedar, type CedarEngine, type CedarRequest } from './engine.ts'
 import { RecentMap } from '../base/recent-map.ts'
@@ -74,8 +75,7 @@ interface Tenant {
   revision: string
   /** The name of the preparsed set. */
   preparsed: string
-  readsCategories: boolean
-  categories: readonly string[]
+  reads: CategoryReads
 }
 
 /** Cedar, ready, with the policies of all tenants. */
@@ -83,6 +83,7 @@ interface Ready {
   engine: CedarEngine
   common: PolicySet
   commonRevision: string
+  commonReads: CategoryReads
 }
 
 /**
@@ -148,7 +149,7 @@ export class CedarPolicies {
       this.#logger.warn('a request to the policies is invalid and was denied', { action: request.action, reason: describe(error) })
       return denied(tenant.revision, 'invalid_request')
     }
-    if (request.context?.categories === 'unknown' && tenant.readsCategories) return denied(tenant.revision, 'categories_unknown')
+    if (request.context?.categories === 'unknown' && tenant.reads.readsCategories) return denied(tenant.revision, 'categories_unknown')
     const key = `${request.tenant}\0${tenant.revision}\0${JSON.stringify(question)}`
     const known = this.#decisions.get(key)
     if (known) return known
@@ -179,13 +180,13 @@ export class CedarPolicies {
     } catch {
       return true
     }
-    return this.#tenants.get(tenant)?.readsCategories ?? true
+    return this.#tenants.get(tenant)?.reads.readsCategories ?? true
   }
 
   /** The categories that the newest policies of the tenant name: an annotator has to know them. Rejects if they cannot be loaded. */
   async namedCategories(tenant: string): Promise<string[]> {
     await this.load(tenant)
-    return [...(this.#tenants.get(tenant)?.categories ?? [])]
+    return [...(this.#tenants.get(tenant)?.reads.categories ?? [])]
   }
 
   /** Replaces the policies of a tenant. A policy that is invalid is rejected by name, with its place, and nothing is saved. */
@@ -241,7 +242,7 @@ export class CedarPolicies {
     if (problems.length > 0) throw invalidPolicies(problems)
     const preparsed = engine.preparsePolicySet(this.#nameOf(0), { staticPolicies: common })
     if (preparsed.type === 'failure') throw rejectedByCedar(preparsed.errors)
-    return { engine, common, commonRevision: revisionOf(common) }
+    return { engine, common, commonRevision: revisionOf(common), commonReads: categoryReads(engine, common) }
   }
 
   /** Makes policies those that `decide()` asks, unless newer ones are. If that fails, those of before must not be asked either. */
@@ -255,7 +256,8 @@ export class CedarPolicies {
       const preparsed = isCommon ? this.#nameOf(0) : this.#preparse(ready.engine, all, known?.preparsed)
       if (isCommon && known) this.#release(known)
       const revision = isCommon ? ready.commonRevision : revisionOf(all)
-      this.#tenants.set(name, { version, revision, preparsed, readsCategories: readsCategories(all), categories: namedCategories(all) })
+      const reads = uniteReads([ready.commonReads, categoryReads(ready.engine, own)])
+      this.#tenants.set(name, { version, revision, preparsed, reads })
     } catch (error) {
       this.#tenants.delete(name)
       throw error
@@ -309,18 +311,6 @@ export class CedarPolicies {
     this.#logged.set(key, true)
     this.#logger.error('a policy failed: requests that it could concern are denied', { policyId, revision, reason })
   }
-}
-
-/** Whether a policy may read the categories of a message: whether it reads anything of the context but the taint. */
-function readsCategories(policies: PolicySet): boolean {
-  return Object.values(policies).some((text) => /\bcontext\b/.test(text.replace(/\bcontext\s*(?:\.|\bhas\b)\s*tainted_by\b/g, '')))
-}
-
-/** The texts of policies that read categories which have the form of one, without the ids of entities. */
-function namedCategories(policies: PolicySet): string[] {
-  const reading = Object.entries(policies).filter(([id, text]) => readsCategories({ [id]: text })).map(([, text]) => text)
-  const named = reading.flatMap((text) => Array.from(text.matchAll(/(?<!::\s*)"([a-z][a-z0-9_]{0,31})"/g), ([, name = '']) => name))
-  return [...new Set(named)]
 }
 
 function isStore(store: unknown): boolean {

@@ -144,6 +144,19 @@ describe('policies about categories', () => {
     expect(await policies.namedCategories('ada')).toEqual(['payroll'])
   })
 
+  it('[V4.15] categories that policies name are offered however their texts write them, and nothing else of the texts is', async () => {
+    const named = async (...conditions: string[]) => {
+      const rules = conditions.map((condition, nth) => [`rule${nth}`, `@note("not_me") forbid(principal, action == Policy::Action::"receive_signal", resource) when { ${condition} };`])
+      const policies = new CedarPolicies({ policies: Object.fromEntries(rules) as Record<string, string>, logger: silentLogger })
+      return policies.namedCategories('ada')
+    }
+    expect(await named('context.categories.contains("p\\u{61}yroll")')).toEqual(['payroll'])
+    expect(await named('context.categories.containsAny(["\\x70ayroll", "b\\u{6F}nus"])', 'context["categories"].contains("auth")')).toEqual(['payroll', 'bonus', 'auth'])
+    expect(await named('["payroll"].containsAll(context.categories) // "comment"\n && resource in Policy::Channel::"email"')).toEqual(['payroll'])
+    expect(await named('context.tainted_by.contains("email")', 'resource in Policy::Channel::"sms"')).toEqual([])
+    expect(await named(`context.categories.contains("payroll")${' && true'.repeat(1_500)}`)).toEqual(['payroll'])
+  })
+
   it('[V4.15] a request without categories is denied if a policy reads them in any form, and decided if none does', async () => {
     const request = {
       tenant: 'ada', action: 'receive_signal', principal: { type: 'agent', id: 'a', resourceId: 'ada' },

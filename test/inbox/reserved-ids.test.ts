@@ -1,10 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import type { HeedError } from '../../src/index.ts'
+import { Agent, type HeedError } from '../../src/index.ts'
+import { reservedIdPrefixes } from '../../src/signals/normalize.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from '../http/serving.ts'
 import { placeKinds } from '../thread/places.ts'
 import { idle } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
-describe.each(placeKinds())('ids that notifications and schedules have, $name', ({ make }) => {
+/** One of each kind that Heed gives to the signals of notifications, schedules and watches. */
+const ids = ['notification:n1', 'notification-retry:1:n1', 'notification-summary:b', 'schedule:s:1', 'watch:w', 'watch-hit:1:w']
+
+it('[A3.8] every reserved prefix is tried below', () => {
+  const prefixes = Object.values(reservedIdPrefixes)
+  expect(ids.map((id) => prefixes.find((prefix) => id.startsWith(prefix)))).toEqual(prefixes)
+})
+
+describe.each(placeKinds())('ids that notifications, schedules and watches have, $name', ({ make }) => {
   it('[A3.8] cannot be used by a sender, so that what they identify is delivered', async () => {
     const { agent, history, list, heed } = await openWorld(make)
     const refused = (send: () => unknown) => {
@@ -16,7 +27,7 @@ describe.each(placeKinds())('ids that notifications and schedules have, $name', 
         return [code, details?.field]
       }
     }
-    for (const id of ['notification:n1', 'notification-retry:1:n1', 'notification-summary:b', 'schedule:s:1']) {
+    for (const id of ids) {
       expect(refused(() => agent.sendSignal({ type: 'notification', id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
       expect(refused(() => agent.sendMessage({ id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
       expect(refused(() => agent.queueMessage({ id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
@@ -42,4 +53,27 @@ describe.each(placeKinds())('ids that notifications and schedules have, $name', 
       expect((await list())[0]).toMatchObject({ id, status: 'failed', lastDeliveryError: expect.stringContaining(`something else under the id notification:${id}`) })
     }
   })
+})
+
+it('[A3.8] cannot be used by a sender over HTTP, neither as the id of a signal nor as the key of a request', async () => {
+  const model = scriptedModel(['Noted.'], { loop: true })
+  const guide = new Agent({ id: 'guide', model })
+  const { ask } = await served({ guide })
+  for (const id of ids) {
+    const key = { headers: { 'idempotency-key': id } }
+    const answers = await Promise.all([
+      ...['send-message', 'queue-message'].flatMap((door) => [
+        ask(`/agents/guide/${door}`, { json: { message: { id, contents: 'Other words.' }, ...thread } }),
+        ask(`/agents/guide/${door}`, { json: { message: 'Other words.', ...thread }, ...key }),
+      ]),
+      ask('/agents/guide/signals', { json: { signal: { id, type: 'notification', contents: 'Other words.' }, ...thread } }),
+      ask('/agents/guide/signals', { json: { signal: { type: 'notification', contents: 'Other words.' }, ...thread }, ...key }),
+      ask('/agents/guide/state-signals', { json: { state: { id: 'lane', cacheKey: 'k', signalId: id, contents: 'Other words.' }, ...thread } }),
+      ask('/agents/guide/state-signals', { json: { state: { id: 'lane', cacheKey: 'k', contents: 'Other words.' }, ...thread }, ...key }),
+      ask('/agents/guide/chat', { json: { id: thread.threadId, resourceId: thread.resourceId, messages: [{ id, role: 'user', parts: [{ type: 'text', text: 'Other words.' }] }] } }),
+    ])
+    for (const answer of answers) expect([id, answer.url, answer.status, await answer.json()]).toMatchObject([id, answer.url, 400, { code: 'invalid_signal' }])
+  }
+  expect(await guide.threads().store.getThread(thread)).toBeNull()
+  expect(model.callCount).toBe(0)
 })

@@ -93,6 +93,8 @@ export type HeedErrorCode =
   | 'unreachable'
   // Storage
   | 'store_failed'
+  /** The connection was lost while something was stored, and whether it was is not known. The same call with the same ids stores it once. */
+  | 'store_unknown'
   | 'store_full'
   | 'quota_exceeded'
   | 'store_readonly'

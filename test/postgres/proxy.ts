@@ -5,9 +5,10 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 export type Harm = (bytes: Buffer) => 'pass' | 'cut before' | 'cut after'
 
 /** A proxy to a server on this machine. */
-export async function proxyTo(port: number): Promise<{ port: number; harm: Harm; close(): void }> {
+export async function proxyTo(port: number): Promise<{ port: number; harm: Harm; refusing: boolean; close(): void }> {
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
+    if (proxy.refusing) return void client.destroy()
     const upstream = connect(port, '127.0.0.1')
     let cut = false
     for (const socket of [client, upstream]) {
@@ -32,6 +33,8 @@ export async function proxyTo(port: number): Promise<{ port: number; harm: Harm;
   const proxy = {
     port: (server.address() as AddressInfo).port,
     harm: (() => 'pass') as Harm,
+    /** New connections are closed at once. */
+    refusing: false,
     close() {
       server.close()
       for (const socket of sockets) socket.destroy()

@@ -6,9 +6,7 @@ import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { PgStore, PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import { connectClient } from '../../src/store/postgres/sessions.ts'
 import { acceptOne, persisted, rowIds, send, threadId } from '../../src/store/conformance/fixture.ts'
-import { nameOf } from '../../src/store/postgres/transaction.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { proxyTo } from './proxy.ts'
 import { newSchema, password, startServer, type Server } from './server.ts'
 import { newPlace } from './stores.ts'
 
@@ -71,27 +69,6 @@ describe('texts that PostgreSQL cannot store', () => {
     await expect(store.createThread({ id, resourceId: 'r', now: 1 })).rejects.toMatchObject({ code: 'invalid_argument' })
     await expect(store.createThread({ id: 't', resourceId: 'r', title: id, now: 1 })).rejects.toMatchObject({ code: 'invalid_argument' })
     expect(await store.getUsage()).toEqual({ threads: 0, bytes: 0 })
-  })
-})
-
-describe('a connection that is lost while a transaction is committed', () => {
-  it.each(['cut before', 'cut after'] as const)('[Q2.1] has the effect of one transaction: %s', async (harm) => {
-    const proxy = await proxyTo(server.port)
-    onTestFinished(() => proxy.close())
-    const store = open({ connectionString: server.url.replace(`:${server.port}/`, `:${proxy.port}/`) })
-    await acceptOne(store, send('first', persisted))
-    let harmed = 0
-    for (let nth = 0; nth < 5; nth++) {
-      let left = 1
-      proxy.harm = (bytes) => {
-        if (!bytes.includes(nameOf('COMMIT')) || left-- <= 0) return 'pass'
-        harmed += 1
-        return harm
-      }
-      const accepted = await acceptOne(store, send(`s${nth}`, persisted))
-      expect([accepted.route, accepted.duplicate]).toEqual(['persist', false])
-    }
-    expect([await rowIds(store, threadId), harmed]).toEqual([['first', 's0', 's1', 's2', 's3', 's4'], 5])
   })
 })
 

@@ -39,6 +39,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   closed: 503,
   fenced: 503,
   store_failed: 503,
+  store_unknown: 503,
   store_full: 503,
   store_readonly: 503,
   store_gone: 503,

@@ -10,11 +10,11 @@ import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../
 import type { Statements, SqlValue } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 import type { Dialect } from './dialect.ts'
-import { isConflict, isLost, isOfPreparedNames, postgresFailure } from './errors.ts'
+import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, sqlState, unknownOutcome } from './errors.ts'
 import { Lanes } from './lanes.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
-import { CommittedBefore, lockDomain, lockThreads, nameOf, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
+import { limitsOf, lockDomain, lockThreads, nameOf, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
 
 type Work<Result> = (tables: SqlTables, statements: Statements) => Result
 
@@ -28,8 +28,9 @@ interface Job {
 const maxQueued = 100_000
 /** How often a transaction is tried again that another one prevented. */
 const maxConflicts = 8
-/** For how long a server that can't be reached is asked again. */
-const patienceMs = 15_000
+/** For how long the server remembers which transactions were committed, and for how long a client asks for one. */
+const outcomesKept = '1 hour'
+const outcomesAskedMs = 30 * 60_000
 /** Keys of threads that are taken at once. */
 const keyBlock = 1_000
 /** After so many transactions, changes of usage are added up and old outcomes removed. */
@@ -43,6 +44,8 @@ export interface PostgresConnectionOptions {
   dialect: Dialect
   clock: Clock
   name: string
+  /** For how long a server that can't be reached is asked again. */
+  patienceMs: number
   /** Called after each transaction with the number of its round trips. */
   onTransaction?: ((mode: TransactionMode, trips: number) => void) | undefined
 }
@@ -54,11 +57,14 @@ export class PostgresConnection implements SqlConnection {
   readonly #dialect: Dialect
   readonly #clock: Clock
   readonly #name: string
+  readonly #patienceMs: number
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
   /** Reads and heartbeats, which are in no lane. */
   readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
+  /** The statement that limits a write transaction. */
+  #limits = ''
   #keys = { next: 0, end: 0 }
   #taking: Promise<void> | undefined
   /** False behind a pooler that does not know prepared statements. */
@@ -75,6 +81,7 @@ export class PostgresConnection implements SqlConnection {
       try {
         await refuseReplica(session)
         await migrate(session, options.dialect, options.name)
+        connection.#limits = await limitsOf(session)
       } finally {
         session.release()
       }
@@ -86,11 +93,12 @@ export class PostgresConnection implements SqlConnection {
     return connection
   }
 
-  private constructor({ sessions, dialect, clock, name, onTransaction }: PostgresConnectionOptions) {
+  private constructor({ sessions, dialect, clock, name, patienceMs, onTransaction }: PostgresConnectionOptions) {
     this.#sessions = sessions
     this.#dialect = dialect
     this.#clock = clock
     this.#name = name
+    this.#patienceMs = patienceMs
     this.#onTransaction = onTransaction
     this.#driver = {
       lockThreads: (lock) => lockThreads(dialect, lock),
@@ -155,8 +163,8 @@ export class PostgresConnection implements SqlConnection {
       if (++this.#transactions % tidyEvery === 0) this.#tidy()
       return true
     } catch (error) {
-      if (several) return false
-      jobs[0]?.reject(error)
+      if (several && !(isHeedError(error) && error.code === 'store_unknown')) return false
+      for (const { reject } of jobs) reject(error)
       return true
     }
   }
@@ -187,30 +195,30 @@ export class PostgresConnection implements SqlConnection {
 
   /**
    * Does the work in one transaction. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
-   * the next attempt locks the same records, and so waits for the end of the first; the token of the first then tells whether it was
-   * committed.
+   * the server is asked whether the transaction was committed, before anything is tried again.
    */
   async #transact<Result>(mode: TransactionMode, work: Work<Result>): Promise<Replayed<Result>> {
     storeWork.begin()
-    const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
-    const since = performance.now()
-    const state: Attempt<Result> = { token, computed: undefined, doubtful: false, level: 0 }
+    const state: Attempts<Result> = { doubt: undefined, level: 0 }
+    let lostAt: number | undefined
     try {
       for (let conflicts = 0, pause = 20; ;) {
         try {
+          if (state.doubt && (await this.#wasCommitted(state.doubt))) return state.doubt.computed
+          state.doubt = undefined
           return await this.#attempt(mode, work, state)
         } catch (error) {
-          if (error instanceof CommittedBefore && state.computed) return state.computed
+          if (isLost(error)) lostAt ??= performance.now()
           if (error instanceof SpeculationFailed && state.level < levels.length - 1) state.level += 1
-          else if (isHeedError(error) || error instanceof SpeculationFailed) throw error
+          else if (!state.doubt && (isHeedError(error) || error instanceof SpeculationFailed)) throw error
           else if (isOfPreparedNames(error) && this.#prepared) this.#prepared = false
           else if (isConflict(error) && conflicts < maxConflicts) {
             conflicts += 1
             await wait(Math.random() * 4 * conflicts)
-          } else if (isLost(error) && performance.now() - since < patienceMs) {
+          } else if (lostAt !== undefined && isLost(error) && performance.now() - lostAt < this.#patienceMs) {
             await wait(pause * (0.5 + Math.random() / 2))
             pause = Math.min(500, pause * 2)
-          } else throw postgresFailure(error, this.#name)
+          } else throw state.doubt ? unknownOutcome(error, this.#name) : postgresFailure(error, this.#name)
         }
       }
     } finally {
@@ -218,27 +226,51 @@ export class PostgresConnection implements SqlConnection {
     }
   }
 
-  async #attempt<Result>(mode: TransactionMode, work: Work<Result>, state: Attempt<Result>): Promise<Replayed<Result>> {
+  async #attempt<Result>(mode: TransactionMode, work: Work<Result>, state: Attempts<Result>): Promise<Replayed<Result>> {
     if (mode === 'write' && this.#keys.end - this.#keys.next < keyBlock / 4) await this.#takeKeys()
     const session = await this.#sessions.acquire(mode === 'heartbeat')
-    const { token, doubtful } = state
-    const transaction = new Transaction(session, this.#dialect, { mode, token, doubtful, prepared: this.#prepared })
+    const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
+    const transaction = new Transaction(session, this.#dialect, { mode, token, limits: this.#limits, prepared: this.#prepared })
     const { level, asserts } = levels[state.level] ?? levels[0]
+    let computed: Replayed<Result> | undefined
+    let sentAt = 0
+    const committing = (result: Replayed<Result>) => {
+      computed = result
+      sentAt = Date.now()
+    }
     try {
-      const done = (result: Replayed<Result>) => (state.computed = result)
       const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
-        level, driver: mode === 'read' ? undefined : this.#driver, ...(asserts && mode !== 'read' && { done }),
+        level, driver: mode === 'read' ? undefined : this.#driver, ...(asserts && mode !== 'read' && { done: committing }),
       })
-      state.computed = replayed
+      if (!transaction.committed) committing(replayed)
       await transaction.commit()
       return replayed
     } catch (error) {
-      if (transaction.committing && isLost(error)) state.doubtful = true
+      if (mode === 'write' && computed && transaction.committing && isUnanswered(error)) state.doubt = { token, computed, sentAt }
       transaction.abandon()
       throw error
     } finally {
       this.#onTransaction?.(mode, transaction.trips)
       void transaction.release()
+    }
+  }
+
+  /**
+   * Whether the transaction with this token was committed. Both insert the token: this waits for a transaction that the server still
+   * executes, and one that reaches it later fails. The second row tells the token of a transaction from one that was inserted here, by a
+   * call whose answer was lost.
+   */
+  async #wasCommitted({ token, sentAt }: Doubt<unknown>): Promise<boolean> {
+    // A process may have been paused; later the token may have been removed.
+    if (Math.abs(Date.now() - sentAt) > outcomesAskedMs) throw new Error('the commit was sent too long ago')
+    const table = `${this.#dialect.schema}.heed_outcomes`
+    const refuted = `${token} refuted`
+    try {
+      await this.#alone(`INSERT INTO ${table} (token) VALUES ($1), ($2)`, [token, refuted])
+      return false
+    } catch (error) {
+      if (sqlState(error) !== '23505') throw error
+      return (await this.#alone(`SELECT 1 FROM ${table} WHERE token = $1`, [refuted])).length === 0
     }
   }
 
@@ -257,10 +289,10 @@ export class PostgresConnection implements SqlConnection {
   }
 
   /** One statement by itself. */
-  async #alone(text: string): Promise<Array<Record<string, unknown>>> {
+  async #alone(text: string, values: readonly string[] = []): Promise<Array<Record<string, unknown>>> {
     const session = await this.#sessions.acquire()
     try {
-      const [answer] = await session.batch([{ name: this.#prepared ? nameOf(text) : '', text, values: [] }])
+      const [answer] = await session.batch([{ name: this.#prepared ? nameOf(text) : '', text, values }])
       return answer?.rows ?? []
     } finally {
       session.release()
@@ -271,7 +303,7 @@ export class PostgresConnection implements SqlConnection {
   #tidy(): void {
     const { schema } = this.#dialect
     this.#tidying ??= this.#alone(`SELECT ${schema}.heed_fold_usage(2000)`)
-      .then(() => this.#alone(`DELETE FROM ${schema}.heed_outcomes WHERE at < now() - interval '1 hour'`))
+      .then(() => this.#alone(`DELETE FROM ${schema}.heed_outcomes WHERE at < now() - interval '${outcomesKept}'`))
       // The next one has more to do.
       .then(() => {}, () => {})
       .finally(() => (this.#tidying = undefined))
@@ -305,13 +337,18 @@ const levels = [
   { level: 'nothing', asserts: false },
 ] as const
 
-interface Attempt<Result> {
-  readonly token: string
-  /** What the transaction returns, once its commit was sent. */
-  computed: Replayed<Result> | undefined
-  /** Whether an earlier attempt may have been committed. */
-  doubtful: boolean
+interface Attempts<Result> {
+  /** The last attempt, if it may have been committed. */
+  doubt: Doubt<Result> | undefined
   level: number
+}
+
+/** A transaction whose commit was sent and not answered. */
+interface Doubt<Result> {
+  readonly token: string
+  /** What the transaction returns. */
+  readonly computed: Replayed<Result>
+  readonly sentAt: number
 }
 
 /** A replica answers reads that are older than the last commit. */

@@ -1,4 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { SpeculationFailed } from '../sql/replay.ts'
 
 /** The code of a server's error: five characters. Errors of sockets have other codes. */
 export function sqlState(error: unknown): string | undefined {
@@ -6,11 +7,29 @@ export function sqlState(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined
 }
 
-/** The connection is gone, or leads to a server that does not write: a statement that was sent may have been executed. */
+/** The server ended the session. */
+const endings = /^(?:08|57P0|25P03|25P04)/
+/** Its resources, its files, or itself: such an error may end the whole server, and its severity is then PANIC. */
+const severe = /^(?:53|58|XX)/
+
+/** The connection is gone, or there is none that writes: the same may succeed on another. */
 export function isLost(error: unknown): boolean {
-  const state = sqlState(error)
   if (isHeedError(error)) return false
-  return state === undefined ? !(error instanceof TypeError) : /^(?:08|57P0)/.test(state) || state === '25006' || state === '0A000'
+  const state = sqlState(error)
+  if (state === undefined) return !(error instanceof TypeError || error instanceof SpeculationFailed)
+  return endings.test(state) || ['25006', '0A000', '53300'].includes(state) || endsServer(error, state)
+}
+
+/** Whether the server did not say what became of a transaction. Other errors say that nothing of it was stored. */
+export function isUnanswered(error: unknown): boolean {
+  if (isHeedError(error) || error instanceof SpeculationFailed) return false
+  const state = sqlState(error)
+  return state === undefined || endings.test(state) || endsServer(error, state)
+}
+
+/** Where the server speaks another language, ERROR has another name: then it is asked, which does no harm. */
+function endsServer(error: unknown, state: string): boolean {
+  return severe.test(state) && state !== '53300' && (error as { severity?: unknown }).severity !== 'ERROR'
 }
 
 /** Nothing was changed, and the same transaction may succeed at once. */
@@ -51,10 +70,20 @@ export function postgresFailure(error: unknown, name: string): HeedError {
   if (state === '53100') {
     return failure('store_full', `has no space left: ${why}. Make room; what was refused may then be sent again.`, true)
   }
+  if (state === '53300') {
+    return failure('store_failed', `has no free connection: ${why}. Raise its max_connections, or lower \`max\`.`, true)
+  }
   if (state === '54000') return failure('invalid_argument', `can't index a value that long: ${why}. Use a shorter id or key.`)
   if (/^(?:08|57P0|53)/.test(state)) return failure('store_failed', `is not available: ${why}.`, true)
   if (['40P01', '40001', '55P03', '57014', '25P03', '25P04'].includes(state)) {
     return failure('store_failed', `is too busy: ${why}. Try again.`, true)
   }
   return failure('store_failed', `refused: ${why}.`)
+}
+
+/** The error for a call whose transaction may have been committed. */
+export function unknownOutcome(error: unknown, name: string): HeedError {
+  const why = error instanceof Error ? error.message : String(error)
+  const problem = `Whether the database ${name} stored this is not known: the connection was lost during the commit, and then: ${why}.`
+  return new HeedError('store_unknown', `${problem} Call again with the same ids, which stores it once, or read it.`, { cause: error, retryable: true })
 }

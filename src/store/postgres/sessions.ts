@@ -58,7 +58,9 @@ export class Session {
     const parsed = parsedNames.get(this.#client) ?? new Map<string, boolean>()
     parsedNames.set(this.#client, parsed)
     const batch = new Batch(statements, parsed)
-    const timer = setTimeout(() => this.#destroy(), roundTripMs)
+    // A process that was paused reads an answer that has arrived before it gives up.
+    const timer = setTimeout(() => setImmediate(() => answered || this.#destroy()), roundTripMs)
+    let answered = false
     try {
       this.#client.query(batch)
       return await batch.done
@@ -69,6 +71,7 @@ export class Session {
       }
       throw error
     } finally {
+      answered = true
       clearTimeout(timer)
     }
   }

@@ -105,6 +105,8 @@ export class PostgresStore extends SqlStore {
   readonly #address: Address
   readonly #schemaName: string
   #bus: Bus | undefined
+  /** @internal For how long a server that can't be reached is asked again. */
+  patienceMs = 15_000
   /** @internal Called after each transaction with the number of its round trips. */
   onTransaction: ((mode: TransactionMode, trips: number) => void) | undefined
 
@@ -144,7 +146,7 @@ export class PostgresStore extends SqlStore {
     const { pool, client, max = 8 } = this.#options
     const sessions = pool || client ? new GivenSessions({ pool, client }) : new OwnSessions(this.#config ?? {}, max)
     const connection = await PostgresConnection.open({
-      sessions, dialect: new Dialect(this.#schemaName), clock: this.clock, name: this.#name,
+      sessions, dialect: new Dialect(this.#schemaName), clock: this.clock, name: this.#name, patienceMs: this.patienceMs,
       onTransaction: (mode, trips) => this.onTransaction?.(mode, trips),
     })
     return { connection, release: () => connection.close() }

@@ -5,7 +5,7 @@ import { sql as texts } from '../sql/sql.ts'
 import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
 import { arrayOf, type WireAnswer, type WireStatement } from './batch.ts'
 import type { Dialect } from './dialect.ts'
-import { isOfValues, isRefutedGuess } from './errors.ts'
+import { isOfValues, isRefutedGuess, sqlState } from './errors.ts'
 import type { Session } from './sessions.ts'
 
 /** Names of prepared statements, by text. */
@@ -17,18 +17,46 @@ export function nameOf(text: string): string {
   return name
 }
 
-/** The transaction was committed before its connection was lost. */
-export class CommittedBefore extends Error {}
-
 export type TransactionMode = 'write' | 'read' | 'heartbeat'
 
-/** A lock that is not free for so long, and a client that does not continue its transaction for so long, end the transaction. */
-const settings = `SELECT set_config('lock_timeout', '5000', true), set_config('idle_in_transaction_session_timeout', '10000', true)`
+/**
+ * What limits a write transaction on the server, in milliseconds: a lock that is not free for so long, and a client that does not continue,
+ * end it. Without the last two a transaction of which the network lost a part would keep its locks, and one whose client is gone would
+ * still wait for a lock. Not every server has them.
+ */
+const limits = { lock_timeout: 5_000, idle_in_transaction_session_timeout: 10_000 }
+const furtherLimits = { transaction_timeout: 30_000, client_connection_check_interval: 1_000 }
 
-const begins: Readonly<Record<TransactionMode, readonly string[]>> = {
-  write: ['BEGIN', settings],
-  heartbeat: ['BEGIN'],
-  read: ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'],
+function limiting(named: Readonly<Record<string, number>>): string {
+  return `SELECT ${Object.entries(named).map(([name, ms]) => `set_config('${name}', '${ms}', true)`).join(', ')}`
+}
+
+/** The statement that limits a write transaction, with all limits that the server knows. */
+export async function limitsOf(session: Session): Promise<string> {
+  const known: Record<string, number> = { ...limits }
+  for (const [name, ms] of Object.entries(furtherLimits)) {
+    const isKnown = await session.batch([{ name: '', text: limiting({ [name]: ms }), values: [] }]).then(() => true, (error: unknown) => {
+      if (sqlState(error) === undefined) throw error
+      return false
+    })
+    if (isKnown) known[name] = ms
+  }
+  return limiting(known)
+}
+
+const begins: Readonly<Record<TransactionMode, string>> = {
+  write: 'BEGIN',
+  heartbeat: 'BEGIN',
+  read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+}
+
+export interface TransactionOptions {
+  mode: TransactionMode
+  /** Is stored with what the transaction writes. */
+  token: string
+  /** Limits a write transaction. */
+  limits: string
+  prepared: boolean
 }
 
 /** One transaction on one connection: its statements in as few round trips as the replay of its work needs. */
@@ -42,30 +70,23 @@ export class Transaction {
   readonly #dialect: Dialect
   readonly #mode: TransactionMode
   readonly #token: string
+  readonly #limits: string
   readonly #prepared: boolean
-  /** Whether an earlier attempt may have been committed. */
-  readonly #doubtful: boolean
   #begun = false
   #wrote = false
 
-  constructor(
-    session: Session, dialect: Dialect,
-    { mode, token, prepared, doubtful }: { mode: TransactionMode; token: string; prepared: boolean; doubtful: boolean },
-  ) {
+  constructor(session: Session, dialect: Dialect, { mode, token, limits: limit, prepared }: TransactionOptions) {
     this.#session = session
     this.#dialect = dialect
     this.#mode = mode
     this.#token = token
+    this.#limits = limit
     this.#prepared = prepared
-    this.#doubtful = doubtful
   }
 
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
-    const begin = this.#begun ? [] : begins[this.#mode].map((text) => this.#statement(text))
+    const begin = this.#begun ? [] : [begins[this.#mode], ...(this.#mode === 'write' ? [this.#limits] : [])].map((text) => this.#statement(text))
     const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
-    const known = !this.#begun && this.#doubtful
-      ? [this.#statement(`SELECT 1 FROM ${this.#dialect.schema}.heed_outcomes WHERE token = $1`, [this.#token])]
-      : []
     const sent = statements.map((statement) => {
       const { kind, sql, args } = statement
       if (kind === 'lock') return this.#statement(sql, args)
@@ -78,15 +99,13 @@ export class Transaction {
       return this.#statement(text, sql.includes('?') ? [threadId, ...args] : [])
     })
     const end = last ? this.#end() : []
-    const all = [...begin, ...sent.slice(0, locks), ...known, ...early, ...sent.slice(locks), ...end]
+    const all = [...begin, ...sent.slice(0, locks), ...early, ...sent.slice(locks), ...end]
     const answers = await this.#send(all, { last, guessed: statements.length > 1 })
-    const at = begin.length + locks
-    if (known.length > 0 && (answers[at]?.rows.length ?? 0) > 0) throw new CommittedBefore()
-    const from = at + known.length
+    const from = begin.length + locks
     const rest = from + early.length
     return {
-      answers: [...answers.slice(begin.length, at), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
-      ahead: answers.slice(from, from + early.length).map(answerOf),
+      answers: [...answers.slice(begin.length, from), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
+      ahead: answers.slice(from, rest).map(answerOf),
     }
   }
 
@@ -130,7 +149,7 @@ export class Transaction {
       return answers
     } catch (error) {
       if (isRefutedGuess(error) && last) throw new SpeculationFailed('a statement changed another number of rows', { cause: error })
-      if (guessed && isOfValues(error) && !isUnique(error)) {
+      if (guessed && isOfValues(error) && sqlState(error) !== '23505') {
         throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
       }
       throw error
@@ -140,10 +159,6 @@ export class Transaction {
   #statement(text: string, values: readonly SqlValue[] = []): WireStatement {
     return { name: this.#prepared ? nameOf(text) : '', text, values }
   }
-}
-
-function isUnique(error: unknown): boolean {
-  return (error as { code?: unknown }).code === '23505'
 }
 
 function answerOf({ rows, changes }: WireAnswer): SqlAnswer {

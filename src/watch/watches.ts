@@ -204,14 +204,15 @@ export class Watches implements BackgroundService {
       ...(maxLookBackMs === undefined ? {} : { maxLookBackMs }),
     })
     const store = await this.#store()
-    // Rejects a thread of another resource now rather than when the watch ends. A watch belongs to its thread from the beginning.
-    const thread = (await runtime.store.getThread({ threadId, resourceId }))
+    // A thread in another database than the watches is created before.
+    const thread = store.threads === runtime.store ? undefined : (await runtime.store.getThread({ threadId, resourceId }))
       ?? (await runtime.store.createThread({ id: threadId, resourceId, ...callerQuota(), now })).thread
     const { criteria, description, mode, mayEnd, exclusive, expiresAt, maxEvaluations, since } = checked
     const registered = await store.registerWatch({
       id, resourceId, threadId, agentId, description, criteria, mode, mayEnd, exclusive,
-      expiresAt, maxEvaluations, since, threadCreatedAt: thread.createdAt.getTime(), limit: maxOpen, now,
+      expiresAt, maxEvaluations, since, limit: maxOpen, now,
       ...(runId === undefined ? callerQuota() : { runId }),
+      ...(thread && { threadCreatedAt: thread.createdAt.getTime() }),
       ...(input.result_schema === undefined ? {} : { resultSchema: checked.resultSchema.source }),
     })
     await store.flush()

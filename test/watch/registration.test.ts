@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Channel, Contacts, directChannel } from '../../src/channel/index.ts'
-import { Agent, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
+import { Agent, CompositeStore, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
+import { WatchesLibSQL } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { idle, soon } from '../thread/said.ts'
 import { call, code, message, opened, reasons, target, watching } from './watching.ts'
@@ -35,6 +36,28 @@ describe('a registration', () => {
     await idle(agent, target)
     const { watches } = await agent.listWatches()
     expect(watches.map(({ description }) => description).toSorted()).toEqual(['another', 'the code'])
+  })
+
+  it('[V1.42] that is refused leaves no thread behind, and one that is accepted creates it', async () => {
+    const { agent } = watching({ script: [], judge: [], agent: { watches: { maxOpen: 1 } } })
+    const threads = async () => (await (await agent.getMemory()).listThreads({ filter: { resourceId: 'ada' } })).threads.map(({ id }) => id)
+    await agent.awaitSignal(sms, { ...target, id: 'first' })
+    expect(await threads()).toEqual(['login'])
+    await expect(agent.awaitSignal(sms, { ...target, threadId: 'second' })).rejects.toMatchObject({ code: 'too_many_watches' })
+    await expect(agent.awaitSignal(sms, { ...target, threadId: 'second', id: 'first' })).rejects.toMatchObject({ code: 'id_taken' })
+    await expect(agent.awaitSignal(sms, { ...target, resourceId: 'bob' })).rejects.toMatchObject({ code: 'thread_forbidden' })
+    expect(await threads()).toEqual(['login'])
+  })
+
+  it('[V1.42] with watches in a database of their own finds or creates its thread in that of the threads', async () => {
+    const model = scriptedModel(['Noted.'])
+    const agent = new Agent({ id: 'assistant', model, watches: true })
+    const storage = new CompositeStore({ default: new InMemoryStore(), domains: { watches: new WatchesLibSQL({ url: ':memory:' }) } })
+    opened({ agents: { agent }, storage, logger: silentLogger })
+    const { id } = await agent.awaitSignal(sms, target)
+    expect((await (await agent.getMemory()).listThreads({ filter: { resourceId: 'ada' } })).threads.map((thread) => thread.id)).toEqual(['login'])
+    await agent.cancelWatch({ id })
+    await soon(() => reasons(model)).toEqual(['cancelled'])
   })
 
   it('[V1.41] wakes its thread, however long the ids of the run and the call are; a longer id of the program is rejected by name', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ClaimedCandidate, InboundClaim, WatchStore } from '../contract/watches.ts'
 import { add, annotate, candidates, claim, hour, inbound, now, planned, settle } from './watch-fixture.ts'
+import { onThread } from './registration.ts'
 import type { WatchCase } from './watches.ts'
 
 const take: InboundClaim = { channelIds: ['phone'], now: now + 10, until: now + 1_000, limit: 100 }
@@ -119,13 +120,18 @@ export const annotationCases: WatchCase[] = [
     },
   },
   {
-    name: '[V1.31] the open watches of a resource expect at most 4,096 categories together; more are refused by name',
+    name: '[V1.31] [V1.42] the open watches of a resource expect at most 4,096 categories together; more are refused by name',
     async run({ store: open }) {
       const store = await open()
       const labels = (first: number) => Array.from({ length: 256 }, (_, nth) => `label_${first + nth}`)
       for (let nth = 0; nth < 16; nth += 1) await store.registerWatch(planned(`w-${nth}`, { categories: labels(nth * 256) }))
       await assert.rejects(store.registerWatch(planned('more', { categories: ['one_more'] })), { code: 'too_many_categories' })
       assert.equal(await store.getWatch({ id: 'more' }), null)
+      if (store.threads) {
+        const onNew = onThread('more', { threadId: 'new', categories: ['one_more'] })
+        await assert.rejects(store.registerWatch(onNew), { code: 'too_many_categories' })
+        assert.equal(await store.threads.getThread({ threadId: 'new' }), null)
+      }
       assert.equal((await store.registerWatch(planned('known', { categories: ['label_7'] }))).added, true)
       assert.equal((await store.registerWatch(planned('theirs', { resourceId: 'resource-2', categories: ['one_more'] }))).added, true)
       await store.endWatch({ id: 'w-1' }, { reason: 'cancelled', now })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../contract/watches.ts'
 import { annotationCases } from './annotation.ts'
 import { lookBackCases } from './look-back.ts'
+import { registrationCases } from './registration.ts'
 import { replyCases } from './replies.ts'
 import { takenCases } from './taken.ts'
 import {
@@ -454,6 +455,7 @@ export const watchConformance: WatchCase[] = [
     },
   },
   ...lookBackCases,
+  ...registrationCases,
   ...annotationCases,
   ...takenCases,
   ...replyCases,

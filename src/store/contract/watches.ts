@@ -3,6 +3,7 @@ import type { WatchEnd, WatchMode, WatchState, Verdict } from '../../watch/machi
 import type { DueClaim } from './notifications.ts'
 import type { NewReply, ReplyStore } from './replies.ts'
 import type { ThreadDependents } from './thread-row.ts'
+import type { ThreadStore } from './threads.ts'
 import type { Quota } from './usage.ts'
 
 /**
@@ -26,6 +27,8 @@ import type { Quota } from './usage.ts'
  *   when those are over.
  */
 export interface WatchStore extends ThreadDependents, ReplyStore {
+  /** The store of the threads in the same database, if they are there: a registration creates its thread in its own transaction. */
+  readonly threads?: ThreadStore
   open(): Promise<void>
   close(): Promise<void>
   /** Resolves when everything that was written before this call would survive a power loss. */
@@ -59,11 +62,12 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   // Watches
 
   /**
-   * Creates the watch and a candidate for each stored message since `since` that fits it, up to the shares of their senders. The newest
-   * messages that pass its filters and whose annotator could not choose its categories are due to be annotated again, as many as it may
-   * judge. A watch with this id of this agent on this thread is returned unchanged. Rejects with `id_taken` for the id of another watch,
-   * with `too_many_watches` at the limit of a resource, and with `too_many_categories` where its open watches would expect too many
-   * categories together.
+   * Creates the watch, its thread if there is none (see `threads`), and a candidate for each stored message since `since` that fits it, up
+   * to the shares of their senders. The newest messages that pass its filters and whose annotator could not choose its categories are due to
+   * be annotated again, as many as it may judge. A watch with this id of this agent on this thread is returned unchanged. Rejects with
+   * `id_taken` for the id of another watch, with `thread_forbidden` for the thread of another resource, with `too_many_watches` at the limit
+   * of a resource, and with `too_many_categories` where its open watches would expect too many categories together. What is rejected leaves
+   * nothing.
    */
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }>
   getWatch(scope: WatchScope): Promise<WatchRecord | null>
@@ -242,8 +246,11 @@ export interface NewWatch {
   maxEvaluations: number
   /** Messages that were stored at this time or later are candidates too. */
   since: number
-  /** When the thread was created: a later thread with its id is another one. */
-  threadCreatedAt: number
+  /**
+   * When the thread was created: a later thread with its id is another one. Absent where the store has the threads too: it finds the
+   * thread, or creates it.
+   */
+  threadCreatedAt?: number
   /** The run that registers it. What the thread answers is sent where that run was answered, if it was. */
   runId?: string
   /** How many open watches the resource may have. */

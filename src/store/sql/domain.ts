@@ -1,5 +1,6 @@
 import type { ConnectionOwner } from './driver.ts'
 import type { Statements } from './statements.ts'
+import type { SqlTables } from './tables.ts'
 
 /** A domain of a store, in the database of the threads or in another one. */
 export abstract class SqlDomain {
@@ -28,10 +29,10 @@ export abstract class SqlDomain {
     return this.#owner.now()
   }
 
-  /** One transaction. It may be replayed: `newId` then returns the same ids. */
-  protected async write<Result>(work: (statements: Statements, newId: () => string) => Result): Promise<Result> {
+  /** One transaction. It may be replayed: `newId` of the tables then returns the same ids. */
+  protected async write<Result>(work: (statements: Statements, tables: SqlTables) => Result): Promise<Result> {
     const connection = await this.#owner.connection()
-    return connection.write((tables, statements) => work(statements, tables.newId))
+    return connection.write((tables, statements) => work(statements, tables))
   }
 
   /** Runs on one snapshot of the database. */

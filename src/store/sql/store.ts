@@ -347,7 +347,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
       notifications: new SqlInbox(this),
       schedules: new SqlSchedules(this),
       subscriptions: new SqlSubscriptions(this),
-      watches: new SqlWatches(this),
+      watches: new SqlWatches(this, { threads: this }),
       ...(recall && { recall }),
     }
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../../contract/watches.ts'
 import type { TwoWriters } from '../fixture.ts'
 import { add, candidates, claim, inbound, match, now, planned, settle, type WatchHarness } from '../watch-fixture.ts'
+import { onThread } from '../registration.ts'
 import { replyWriterCases } from '../replies.ts'
 import { exactlyOne, rounds } from './race.ts'
 
@@ -84,6 +85,34 @@ export const watchWriterConformance: WatchWriterCase[] = [
       await one.endWatch({ id: `w-${nth}` }, { reason: 'cancelled', now })
       const claims = await together(() => one.claimDeliveries({ ...claim, agentIds }), () => two.claimDeliveries({ ...claim, agentIds }))
       assert.equal(claims.flat().length, 1)
+    }),
+  },
+  {
+    name: '[V1.42] [R1.6] two watches that create their thread at once are of one thread',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const own = { resourceId: `resource-${nth}`, agentId: `agent-${nth}`, threadId: `thread-${nth}` }
+      const answers = await together(
+        () => one.registerWatch(onThread(`one-${nth}`, { ...own, now })),
+        () => two.registerWatch(onThread(`two-${nth}`, { ...own, now: now + 1 })),
+      )
+      assert.deepEqual(answers.map(({ added }) => added), [true, true])
+      for (const id of ['one', 'two']) await one.endWatch({ id: `${id}-${nth}` }, { reason: 'cancelled', now: now + 2 })
+      const deliveries = await two.claimDeliveries({ ...claim, agentIds: [own.agentId] })
+      assert.equal(new Set(deliveries.map(({ threadCreatedAt }) => threadCreatedAt)).size, 1)
+      assert.equal(deliveries.length, 2)
+    }),
+  },
+  {
+    name: '[V1.42] [R1.6] a watch is never open on a thread that was deleted while it was registered',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      // One of the two may be a connection of another thread of this process, which carries calls alone.
+      const [other, { threads }] = typeof one.threads === 'object' ? [two, one] : [one, two]
+      const own = { resourceId: `resource-${nth}`, threadId: `thread-${nth}` }
+      assert.ok(threads)
+      await threads.createThread({ id: own.threadId, resourceId: own.resourceId, now })
+      await together(() => other.registerWatch(onThread(`w-${nth}`, own)), () => threads.deleteThread(own))
+      const [watch, thread] = [await other.getWatch({ id: `w-${nth}` }), await threads.getThread(own)]
+      assert.equal(watch === null, thread === null)
     }),
   },
   ...replyWriterCases,

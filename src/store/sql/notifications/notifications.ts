@@ -192,7 +192,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
     due = false,
   ): Promise<Result> {
     let touched = new Set<string>()
-    const result = await this.write((statements, newId) => {
+    const result = await this.write((statements, { newId }) => {
       // The transaction may run again.
       touched = new Set()
       if (!statements.lockDomain) statements.execute(sql.countChange)

@@ -7,9 +7,14 @@ import type {
   InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch,
   WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
+import type { ThreadStore } from '../../contract/threads.ts'
+import { findThread } from '../../core/lease.ts'
 import { byteLength } from '../../core/records.ts'
+import { createThread } from '../../core/threads.ts'
 import { SqlDomain } from '../domain.ts'
+import type { ConnectionOwner } from '../driver.ts'
 import type { SqlValue, Statements } from '../statements.ts'
+import type { SqlTables } from '../tables.ts'
 import { checkUsage } from '../usage.ts'
 import {
   claimCandidates, endWatch, expireWatches, hasExpired, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
@@ -68,11 +73,19 @@ export const watchSql = {
 
 /** Inbound messages and watches, in the database of the threads or in another one. */
 export class SqlWatches extends SqlDomain implements WatchStore {
+  readonly threads?: ThreadStore
+
+  /** `threads`: the store of the threads in the same database. */
+  constructor(owner: ConnectionOwner, { threads, ...options }: { owned?: boolean; threads?: ThreadStore } = {}) {
+    super(owner, options)
+    if (threads) this.threads = threads
+  }
+
   /** Locks the whole domain: a message concerns watches of many threads, and a verdict the watches that wait for another. */
-  protected override write<Result>(work: (statements: Statements, newId: () => string) => Result): Promise<Result> {
-    return super.write((statements, newId) => {
+  protected override write<Result>(work: (statements: Statements, tables: SqlTables) => Result): Promise<Result> {
+    return super.write((statements, tables) => {
       statements.lockDomain?.('watches')
-      return work(statements, newId)
+      return work(statements, tables)
     })
   }
 
@@ -97,7 +110,11 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }> {
-    return this.write((statements) => registerWatch(statements, watch))
+    return super.write((statements, tables) => {
+      if (watch.threadCreatedAt === undefined) tables.lock?.([watch.threadId])
+      statements.lockDomain?.('watches')
+      return registerWatch(statements, tables, watch)
+    })
   }
 
   getWatch(scope: WatchScope): Promise<WatchRecord | null> {
@@ -251,7 +268,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 }
 
-function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchRecord; added: boolean } {
+function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatch): { watch: WatchRecord; added: boolean } {
   const { id, resourceId, threadId, agentId, criteria, mode, now } = watch
   const known = watchById(statements, id)
   if (known && (known.threadId !== threadId || known.resourceId !== resourceId || known.agentId !== agentId))
@@ -267,9 +284,12 @@ function registerWatch(statements: Statements, watch: NewWatch): { watch: WatchR
     throw new HeedError('invalid_argument', why)
   }
   const texts = [watch.description, JSON.stringify(criteria), watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema)]
-  checkUsage(statements, resourceId, watch.quota, { bytes: texts.reduce((sum, text) => sum + byteLength(text), 0) })
+  const bytes = texts.reduce((sum, text) => sum + byteLength(text), 0)
+  const isNewThread = watch.threadCreatedAt === undefined && !findThread(tables, { threadId, resourceId })
+  checkUsage(statements, resourceId, watch.quota, isNewThread ? { threads: 1, bytes: bytes + byteLength('{}') } : { bytes })
+  const threadCreatedAt = watch.threadCreatedAt ?? createThread(tables, { id: threadId, resourceId, now }).thread.createdAt.getTime()
   const ord = statements.insert(
-    watchSql.add, statements.newKey?.('heed_watches') ?? null, id, resourceId, threadId, watch.threadCreatedAt, agentId, mode,
+    watchSql.add, statements.newKey?.('heed_watches') ?? null, id, resourceId, threadId, threadCreatedAt, agentId, mode,
     watch.exclusive ? 1 : 0, watch.mayEnd ? 1 : 0, watch.expiresAt, watch.maxEvaluations, watch.since, now, watch.expiresAt + 1,
     ...texts, watch.runId ?? null,
   )

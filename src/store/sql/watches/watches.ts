@@ -64,6 +64,8 @@ export const watchSql = {
     AND NOT EXISTS (SELECT 1 FROM heed_replies r WHERE r.seq = i.seq AND (r.settled_at IS NULL OR EXISTS (
       SELECT 1 FROM heed_watches w WHERE w.thread_id = r.thread_id AND w.state = 'open')))
     ORDER BY received_at LIMIT ?`,
+  ofInbound: 'SELECT resource_id AS resourceId FROM heed_inbounds WHERE seq = ?',
+  ofWatch: 'SELECT resource_id AS resourceId FROM heed_watches WHERE id = ?',
   removeInbound: 'DELETE FROM heed_inbounds WHERE seq = ?',
   ofThread: `SELECT ${watchColumns} FROM heed_watches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   removeCandidates: 'DELETE FROM heed_watch_candidates WHERE watch = ?',
@@ -81,16 +83,36 @@ export class SqlWatches extends SqlDomain implements WatchStore {
     if (threads) this.threads = threads
   }
 
-  /** Locks the whole domain: a message concerns watches of many threads, and a verdict the watches that wait for another. */
-  protected override write<Result>(work: (statements: Statements, tables: SqlTables) => Result): Promise<Result> {
+  /**
+   * Locks all watches, or those of these resources: a message concerns the watches of many threads, and a verdict those that wait for
+   * another, all of one resource.
+   */
+  protected override write<Result>(
+    work: (statements: Statements, tables: SqlTables) => Result, resourceIds?: readonly string[],
+  ): Promise<Result> {
     return super.write((statements, tables) => {
-      statements.lockDomain?.('watches')
+      statements.lockDomain?.('watches', resourceIds)
       return work(statements, tables)
     })
   }
 
+  /**
+   * The same for the resource of a message or a watch, which this text selects. A message stays that of its resource, and a watch does as
+   * long as it is open.
+   */
+  #writeTo<Result>(text: string, value: SqlValue, work: (statements: Statements) => Result): Promise<Result> {
+    return super.write((statements) => {
+      if (statements.lockDomain) {
+        const found = statements.one<{ resourceId: string }>(text, value)
+        if (found) statements.lockDomain('watches', [found.resourceId])
+      }
+      return work(statements)
+    })
+  }
+
   addInbounds(inbounds: readonly NewInbound[]): Promise<AddedInbound[]> {
-    return this.write((statements) => inbounds.flatMap((inbound) => addInbound(statements, inbound) ?? []))
+    const resourceIds = [...new Set(inbounds.map(({ resourceId }) => resourceId))]
+    return this.write((statements) => inbounds.flatMap((inbound) => addInbound(statements, inbound) ?? []), resourceIds)
   }
 
   claimInbounds(claim: InboundClaim): Promise<InboundRecord[]> {
@@ -98,11 +120,11 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 
   annotateInbound(annotation: InboundAnnotation): Promise<boolean> {
-    return this.write((statements) => annotateInbound(statements, annotation))
+    return this.#writeTo(watchSql.ofInbound, annotation.seq, (statements) => annotateInbound(statements, annotation))
   }
 
   deferInbound(failure: InboundDeferral): Promise<void> {
-    return this.write((statements) => deferInbound(statements, failure))
+    return this.#writeTo(watchSql.ofInbound, failure.seq, (statements) => deferInbound(statements, failure))
   }
 
   expectedCategories(resourceId: string): Promise<string[]> {
@@ -112,7 +134,7 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }> {
     return super.write((statements, tables) => {
       if (watch.threadCreatedAt === undefined) tables.lock?.([watch.threadId])
-      statements.lockDomain?.('watches')
+      statements.lockDomain?.('watches', [watch.resourceId])
       return registerWatch(statements, tables, watch)
     })
   }
@@ -179,11 +201,11 @@ export class SqlWatches extends SqlDomain implements WatchStore {
   }
 
   settleCandidate(settlement: CandidateSettlement): Promise<boolean> {
-    return this.write((statements) => settleCandidate(statements, settlement))
+    return this.#writeTo(watchSql.ofWatch, settlement.watchId, (statements) => settleCandidate(statements, settlement))
   }
 
   releaseCandidate(release: CandidateRelease): Promise<boolean> {
-    return this.write((statements) => releaseCandidate(statements, release))
+    return this.#writeTo(watchSql.ofWatch, release.watchId, (statements) => releaseCandidate(statements, release))
   }
 
   claimDeliveries(claim: DueClaim): Promise<WatchDelivery[]> {

@@ -62,12 +62,12 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
   // Watches
 
   /**
-   * Creates the watch, its thread if there is none (see `threads`), and a candidate for each stored message since `since` that fits it, up
-   * to the shares of their senders. The newest messages that pass its filters and whose annotator could not choose its categories are due to
-   * be annotated again, as many as it may judge. A watch with this id of this agent on this thread is returned unchanged. Rejects with
-   * `id_taken` for the id of another watch, with `thread_forbidden` for the thread of another resource, with `too_many_watches` at the limit
-   * of a resource, and with `too_many_categories` where its open watches would expect too many categories together. What is rejected leaves
-   * nothing.
+   * Creates the watch, its thread if there is none (see `threads`), and a candidate for each stored message since `since` that fits it,
+   * up to the shares of their senders. The newest messages that pass its filters and whose annotator could not choose its categories are
+   * due to be annotated again, as many as it may judge. A watch with this id of this agent on this thread is returned unchanged. Rejects
+   * with `id_taken` for the id of another watch, with `thread_forbidden` for the thread of another resource, with `too_many_watches` at the
+   * limit of a resource, and with `too_many_categories` where its open watches would expect too many categories together. What is rejected
+   * leaves nothing.
    */
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }>
   getWatch(scope: WatchScope): Promise<WatchRecord | null>

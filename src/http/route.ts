@@ -75,7 +75,7 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   /** The options of a client whose requests this server answers itself, as the same principal and with this context. */
   readonly ownRequests: (requestContext?: Record<string, unknown>) => ClientOptions
   /**
-   * The context of a run that this request starts; `received` is the context in the body, and defaults to that in the query. Without a
+   * The context of a run that this request starts; `received` defaults to the context in the body, else to that in the query. Without a
    * `requestContext` hook, it is that context, and no promise.
    */
   context(received?: Record<string, unknown>): RequestContext | undefined | Promise<RequestContext>

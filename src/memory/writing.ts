@@ -55,7 +55,7 @@ export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, n
     throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
   }
   const groups = groupByScope(messages, (message) =>
-    parseScope(message.threadId ?? args.threadId, writer ? resourceId : ownerOf(message, resourceId)))
+    parseScope(message.threadId ?? args.threadId, ownerOf(message, resourceId)))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items, ...callerQuota() })))
 }
 
@@ -74,7 +74,7 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
       throw new HeedError('message_not_found', `Message ${patch.id} does not exist. Nothing was changed.`, {
         details: { messageId: patch.id },
       })
-    return parseScope(threadId, writer ? resourceId : ownerOf({ resourceId: own }, resourceId))
+    return parseScope(threadId, ownerOf({ resourceId: own }, resourceId))
   })
   return store.updateMessages(
     groups.map(({ scope, items }) => ({

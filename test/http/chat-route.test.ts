@@ -49,6 +49,17 @@ describe("the AI SDK's own transport", () => {
     expect(await history()).toHaveLength(4)
   })
 
+  it('[M1.22] keeps the metadata that the page gave its message, and takes the message for the same when it is sent again', async () => {
+    const { transport, history } = await chatting(['One.'])
+    const message: UIMessage = { ...user('m1', 'Go.'), metadata: { page: '/trip', sendError: 'unreachable', createdAt: '2020-01-01T00:00:00.000Z' } }
+    const one = await last(await transport.sendMessages({ ...send, messages: [message] }) as ReadableStream<never>)
+    const [stored] = await history()
+    expect(stored?.metadata).toMatchObject({ signal: { metadata: { page: '/trip' } } })
+    expect(JSON.stringify(stored)).not.toMatch(/sendError|2020-01-01/)
+    expect(await last(await transport.sendMessages({ ...send, messages: [stored as UIMessage] }) as ReadableStream<never>)).toMatchObject({ id: one?.id })
+    expect(await history()).toHaveLength(2)
+  })
+
   it('[H1.12] takes an answer up again that is being written, and answers 204 when there is none', async () => {
     const go = Promise.withResolvers<void>()
     const { transport, server } = await chatting([{ text: ['By car ', 'over the pass.'], gate: { parts: 2, until: go.promise } }])

@@ -97,14 +97,32 @@ const shown: Record<string, () => Promise<void>> = {
     const body = { ...scope, toolCallId: 'x', approved: true, streamOptions: { maxSteps: 1 } }
     expect(await refused('/agents/guide/send-tool-approval', body)).toEqual([400, 'invalid_argument'])
   },
-  '`ifIdle.streamOptions` with an option that Heed does not have': async () => {
+  'a field or an option that Heed does not have': async () => {
     const { refused } = await open()
-    expect(await refused('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { scorers: {} } } })).toEqual([400, 'invalid_argument'])
+    for (const more of [{ ifIdle: { streamOptions: { scorers: {} } } }, { untilIdle: true }, { message: { contents: 'Hi', name: 'Ada' } }]) {
+      expect(await refused('/agents/guide/send-message', { message: 'Hi', ...scope, ...more })).toEqual([400, 'invalid_argument'])
+    }
+    for (const path of ['generate', 'stream']) expect(await refused(`/agents/guide/${path}`, { messages: 'Hi', scorers: {} })).toEqual([400, 'invalid_argument'])
+    expect(await refused('/agents/guide/resume-stream', { runId: 'r', resumeData: {}, maxSteps: 3 })).toEqual([400, 'invalid_argument'])
+    expect(await refused('/agents/guide/recover', { runId: 'r', versions: {} })).toEqual([400, 'invalid_argument'])
+    expect(await refused('/memory/threads', { ...scope, name: 'Trip' })).toEqual([400, 'invalid_argument'])
   },
-  '`ifIdle.streamOptions.tracingOptions`': async () => {
+  '`tracingOptions` of `generate`, `stream` or `ifIdle.streamOptions`': async () => {
+    const { tell } = await open(['Hi.', 'Hi.', 'Hi.'])
+    const tracingOptions = { metadata: {} }
+    expect((await tell('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { tracingOptions } } })).body).toMatchObject({ accepted: true })
+    for (const path of ['generate', 'stream']) expect((await tell(`/agents/guide/${path}`, { messages: 'Hi', tracingOptions })).status).toBe(200)
+  },
+  "`messageId` of the AI SDK's `DefaultChatTransport`": async () => {
+    const { tell, agent } = await open(['Hi.'])
+    const messages = [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }]
+    expect((await tell('/agents/guide/chat', { id: 't', resourceId: 'user-1', messages, trigger: 'submit-message', messageId: 'm-1' })).status).toBe(200)
+    expect((await (await agent.getMemory()).recall({ ...scope, perPage: false })).messages[0]?.id).toBe('m-1')
+  },
+  '`clientTools`, fields besides `description`, `inputSchema` and `parameters`': async () => {
     const { tell } = await open(['Hi.'])
-    const { body } = await tell('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { tracingOptions: { metadata: {} } } } })
-    expect(body).toMatchObject({ accepted: true })
+    const look = { id: 'look', description: 'Looks', inputSchema: { type: 'object', properties: {} }, outputSchema: { type: 'object', properties: {} } }
+    expect((await tell('/agents/guide/generate', { messages: 'Hi', clientTools: { look } })).body).toMatchObject({ text: 'Hi.' })
   },
   '`ifIdle.streamOptions` with the behavior `persist` or `discard`': async () => {
     const { refused } = await open()

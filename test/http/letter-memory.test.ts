@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { apiKeys } from '../../src/http/server.ts'
 import { Agent, Memory } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
@@ -123,5 +124,29 @@ describe('memory as existing clients read it', () => {
     expect(await remove([{ id: other }])).toEqual([200, 1])
     expect([await messagesOf('thread-1'), await messagesOf('copy')]).toEqual([[second], [copied]])
     expect(await messagesOf('thread-2')).toHaveLength(2)
+  })
+
+  it('[M1.26] a message that names its thread is deleted there alone, and not in another than the call names', async () => {
+    const auth = apiKeys({ 'the-key-of-one-user': { id: 'one', resources: ['user-1'] }, 'the-key-of-two-user': { id: 'two', resources: ['user-2'] } })
+    const { ask, heed } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]), memory: new Memory() }) }, { auth })
+    const memory = await heed.getAgentById('guide').getMemory()
+    for (const [threadId, resourceId] of [['a', 'user-1'], ['b', 'user-1'], ['theirs', 'user-2']] as const) {
+      await memory.createThread({ threadId, resourceId })
+      await memory.saveMessages({ threadId, messages: [{ id: 'm', role: 'user', content: 'Hi.' }] })
+    }
+    const remove = async (json: object) => {
+      const response = await ask('/memory/messages/delete', { json, headers: { authorization: 'Bearer the-key-of-one-user' } })
+      return [response.status, await response.text()]
+    }
+    const left = async () => (await Promise.all(['a', 'b', 'theirs'].map(async (threadId) => (await memory.recall({ threadId })).messages.length))).join()
+    const named = expect.stringContaining('messageIds.threadId') as string
+    expect(await remove({ threadId: 'a', messageIds: [{ id: 'm', threadId: 'b' }] })).toEqual([400, named])
+    expect(await remove({ messageIds: 'm' })).toEqual([400, expect.stringContaining('several threads') as string])
+    expect(await left()).toBe('1,1,1')
+    expect(await remove({ messageIds: [{ id: 'm', threadId: 'b' }] })).toEqual([200, expect.stringContaining('"deleted":1') as string])
+    expect(await left()).toBe('1,0,1')
+    // A thread of another resource is answered for as a missing one.
+    expect(await remove({ messageIds: { id: 'm', threadId: 'theirs' } })).toEqual(await remove({ messageIds: { id: 'm', threadId: 'missing' } }))
+    expect(await left()).toBe('1,0,1')
   })
 })

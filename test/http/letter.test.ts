@@ -31,7 +31,7 @@ describe('what existing clients ask, to the letter', () => {
   it('[H5.1] sends are acknowledged with accepted, runId and the signal; targets are checked', async () => {
     const { post, quiet, agent } = await open('One.', 'Two.', 'Three.')
     for (const [path, what] of [['send-message', { message: 'Hi' }], ['queue-message', { message: { contents: 'Hi', attributes: { from: 'Ada' } } }], ['signals', { signal: { type: 'reactive', tagName: 'x', contents: 'y' } }]] as const) {
-      const { status, body } = await post(`/agents/guide/${path}`, { ...what, ...thread, ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake', streamOptions: { maxSteps: 3, tracingOptions: { metadata: { a: 1 } } } }, extra: 'passed over' })
+      const { status, body } = await post(`/agents/guide/${path}`, { ...what, ...thread, ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake', streamOptions: { maxSteps: 3, tracingOptions: { metadata: { a: 1 } } } } })
       expect([status, Object.keys(body).toSorted()], path).toEqual([200, ['accepted', 'runId', 'signal']])
       expect(body, path).toMatchObject({ accepted: true, runId: expect.any(String) as string, signal: { id: expect.any(String) as string } })
       await quiet()

@@ -29,7 +29,7 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     ['recall of several', (own) => own.recall({ threadId: ['mine', 'theirs'] })],
     ['recall with include', (own) => own.recall({ threadId: 'mine', include: [{ id: 'theirs-m0', threadId: 'theirs' }] })],
     ['saveMessages', (own) => own.saveMessages({ threadId: 'theirs', messages: ['x'] })],
-    ['saveMessages that say so themselves', (own) => own.saveMessages({ messages: [said('x', { threadId: 'theirs', resourceId: 'v' })] })],
+    ['saveMessages that say so themselves', (own) => own.saveMessages({ messages: [said('x', { threadId: 'theirs' })] })],
     ['updateMessages', (own) => own.updateMessages({ threadId: 'theirs', messages: [{ id: 'theirs-m0' }] })],
     ['deleteMessages', (own) => own.deleteMessages({ threadId: 'theirs' })],
     ['deleteMessages in their name', (own) => own.deleteMessages({ threadId: 'theirs', resourceId: 'v' })],
@@ -44,6 +44,16 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     const { own, everything } = await two()
     const before = await everything()
     await expect(attempt(own)).rejects.toMatchObject(forbidden)
+    expect(await everything()).toBe(before)
+  })
+
+  it.each(['mine', 'theirs'])('[M1.25] refuses a message in the name of another by name: thread %s', async (threadId) => {
+    const { own, everything } = await two()
+    const before = await everything()
+    const refusal = { code: 'invalid_argument', details: { field: 'messages.resourceId' } }
+    await expect(own.saveMessages({ messages: [said('x', { threadId, resourceId: 'v' })] })).rejects.toMatchObject(refusal)
+    await expect(own.saveMessages({ threadId, messages: [said('x'), said('y', { resourceId: 'v' })] })).rejects.toMatchObject(refusal)
+    await expect(own.updateMessages({ threadId, messages: [{ id: `${threadId}-m0`, resourceId: 'v', content: { metadata: { x: 1 } } }] })).rejects.toMatchObject(refusal)
     expect(await everything()).toBe(before)
   })
 
@@ -65,7 +75,7 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     await own.createThread({ threadId: 'second', metadata: { topic: 'tea' } })
     expect(ids((await own.listThreads({ filter: { metadata: { topic: 'tea' } } })).threads)).toBe('second')
     expect((await own.updateThread({ id: 'second', title: 'Tea' })).title).toBe('Tea')
-    await own.saveMessages({ threadId: 'second', messages: [said('a', { resourceId: 'v' })] })
+    await own.saveMessages({ threadId: 'second', messages: [said('a', { resourceId: 'u' })] })
     expect(ids((await own.recall({ threadId: ['mine', 'second'], perPage: false })).messages)).toBe('mine-m0 a mine-m1 mine-m2')
     const { thread } = await own.cloneThread({ sourceThreadId: 'mine' })
     expect(thread.resourceId).toBe('u')

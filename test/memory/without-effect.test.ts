@@ -79,7 +79,7 @@ it('[M1.19] the tool calls beside the content of an earlier format are saved', a
   expect(messages[0]?.content.parts).toMatchObject([{ type: 'tool-invocation', toolInvocation: call }, { type: 'step-start' }, { type: 'text', text: 'Done.' }])
 })
 
-it('[M1.19] a message that names its thread is deleted there alone', async () => {
+it('[M1.26] a message that names its thread is deleted there alone', async () => {
   const memory = await open()
   await memory.createThread({ threadId: 'other', resourceId: 'u' })
   for (const threadId of ['t', 'other']) await memory.saveMessages({ threadId, messages: [{ id: 'm', role: 'user', content: 'Hi.' }] })

@@ -514,12 +514,14 @@ export interface operations {
               type: "text" | "file" | "image";
               [key: string]: unknown;
             })[]) | ({
+            type?: string;
+            tagName?: string;
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
                 [key: string]: unknown;
               })[]);
-            createdAt?: unknown;
+            transient?: boolean;
             id?: string;
             attributes?: {
               [key: string]: unknown;
@@ -530,6 +532,9 @@ export interface operations {
             providerOptions?: {
               [key: string]: unknown;
             };
+            createdAt?: unknown;
+            acceptedAt?: unknown;
+            guarded?: unknown;
           });
           runId?: string;
           resourceId?: string;
@@ -574,6 +579,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
               memory?: {
@@ -649,12 +655,14 @@ export interface operations {
               type: "text" | "file" | "image";
               [key: string]: unknown;
             })[]) | ({
+            type?: string;
+            tagName?: string;
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
                 [key: string]: unknown;
               })[]);
-            createdAt?: unknown;
+            transient?: boolean;
             id?: string;
             attributes?: {
               [key: string]: unknown;
@@ -665,6 +673,9 @@ export interface operations {
             providerOptions?: {
               [key: string]: unknown;
             };
+            createdAt?: unknown;
+            acceptedAt?: unknown;
+            guarded?: unknown;
           });
           runId?: string;
           resourceId?: string;
@@ -709,6 +720,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
               memory?: {
@@ -787,7 +799,6 @@ export interface operations {
                 type: "text" | "file" | "image";
                 [key: string]: unknown;
               })[]);
-            createdAt?: string;
             transient?: boolean;
             id?: string;
             attributes?: {
@@ -799,6 +810,9 @@ export interface operations {
             providerOptions?: {
               [key: string]: unknown;
             };
+            createdAt?: unknown;
+            acceptedAt?: unknown;
+            guarded?: unknown;
           };
           runId?: string;
           resourceId?: string;
@@ -843,6 +857,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
               memory?: {
@@ -980,6 +995,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
               memory?: {
@@ -1575,6 +1591,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
               memory?: {
@@ -2055,32 +2072,13 @@ export interface operations {
               type: "text" | "file" | "image";
               [key: string]: unknown;
             })[]) | ({
-            contents: string | (({
-                /** @enum {unknown} */
-                type: "text" | "file" | "image";
-                [key: string]: unknown;
-              })[]);
-            createdAt?: unknown;
-            id?: string;
-            attributes?: {
-              [key: string]: unknown;
-            };
-            metadata?: {
-              [key: string]: unknown;
-            };
-            providerOptions?: {
-              [key: string]: unknown;
-            };
-          });
-          signal?: {
-            type: string;
+            type?: string;
             tagName?: string;
             contents: string | (({
                 /** @enum {unknown} */
                 type: "text" | "file" | "image";
                 [key: string]: unknown;
               })[]);
-            createdAt?: string;
             transient?: boolean;
             id?: string;
             attributes?: {
@@ -2092,6 +2090,32 @@ export interface operations {
             providerOptions?: {
               [key: string]: unknown;
             };
+            createdAt?: unknown;
+            acceptedAt?: unknown;
+            guarded?: unknown;
+          });
+          signal?: {
+            type: string;
+            tagName?: string;
+            contents: string | (({
+                /** @enum {unknown} */
+                type: "text" | "file" | "image";
+                [key: string]: unknown;
+              })[]);
+            transient?: boolean;
+            id?: string;
+            attributes?: {
+              [key: string]: unknown;
+            };
+            metadata?: {
+              [key: string]: unknown;
+            };
+            providerOptions?: {
+              [key: string]: unknown;
+            };
+            createdAt?: unknown;
+            acceptedAt?: unknown;
+            guarded?: unknown;
           };
           cron?: string;
           timeZone?: string;
@@ -2822,6 +2846,7 @@ export interface operations {
             clientTools?: {
               [key: string]: unknown;
             };
+            /** @description Existing clients send it. It has no effect. */
             tracingOptions?: unknown;
             runId?: string;
             memory?: {
@@ -2838,6 +2863,9 @@ export interface operations {
                 save?: boolean;
               };
             };
+          };
+          requestContext?: {
+            [key: string]: unknown;
           };
         };
       };
@@ -2894,6 +2922,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           resumeData: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -2943,7 +2974,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           reason?: string;
-          requestContext?: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -2981,7 +3014,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           reason?: string;
-          requestContext?: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -3059,7 +3094,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           reason?: string;
-          requestContext?: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -3097,7 +3134,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           reason?: string;
-          requestContext?: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -3175,6 +3214,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           resumeData: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -3212,6 +3254,9 @@ export interface operations {
           approvalId?: string;
           digest?: string;
           resumeData: unknown;
+          requestContext?: {
+            [key: string]: unknown;
+          };
         };
       };
     };
@@ -3513,6 +3558,8 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
           messages: unknown;
           memory?: {
             thread?: string | {
@@ -3633,6 +3680,8 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
           messages: unknown;
           memory?: {
             thread?: string | {
@@ -3713,6 +3762,8 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
           messages: unknown;
           memory?: {
             thread?: string | {
@@ -3793,6 +3844,8 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
           messages: unknown;
           memory?: {
             thread?: string | {
@@ -3872,6 +3925,7 @@ export interface operations {
                   };
                   [key: string]: unknown;
                 }[];
+              metadata?: unknown;
               [key: string]: unknown;
             })[];
           resourceId?: string;
@@ -3881,6 +3935,8 @@ export interface operations {
           };
           /** @enum {unknown} */
           trigger?: "submit-message" | "regenerate-message";
+          /** @description Existing clients send it. It has no effect. */
+          messageId?: unknown;
         };
       };
     };
@@ -4000,6 +4056,9 @@ export interface operations {
       content: {
         "application/json": {
           agentId?: string;
+          requestContext?: {
+            [key: string]: unknown;
+          };
           resourceId?: string;
           threadId?: string;
           title?: string;
@@ -4464,6 +4523,10 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
+          agentId?: string;
+          requestContext?: {
+            [key: string]: unknown;
+          };
           messages: {
               [key: string]: unknown;
             }[];
@@ -4513,7 +4576,15 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
-          messageIds: unknown;
+          messageIds: string | {
+            id: string;
+            threadId?: string;
+            [key: string]: unknown;
+          } | ((string | {
+              id: string;
+              threadId?: string;
+              [key: string]: unknown;
+            })[]);
           threadId?: string;
         };
       };

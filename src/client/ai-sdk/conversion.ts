@@ -1,4 +1,4 @@
-import type { JSONValue } from '../../base/json.ts'
+import { isPlainObject, type JSONValue } from '../../base/json.ts'
 import type { Chunk, RunChunk } from '../../message/chunk.ts'
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Tripwire } from '../../processors/processor.ts'
@@ -167,6 +167,7 @@ export interface ChatMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
   parts: ReadonlyArray<{ type: string }>
+  metadata?: unknown
 }
 
 /** The fields that parts of any version of the AI SDK may have. */
@@ -196,6 +197,15 @@ export function contentsOf({ parts }: ChatMessage): SignalContents {
   })
   const [only] = contents
   return contents.length === 1 && only?.type === 'text' ? only.text : contents
+}
+
+/** The metadata that a page gave its message, without what Heed adds to messages that it shows. One of history has it in its signal. */
+export function metadataOf({ metadata }: ChatMessage): Record<string, unknown> | undefined {
+  if (!isPlainObject(metadata)) return undefined
+  const { createdAt: _, sendError: __, signal, ...own } = metadata
+  const kept = isPlainObject(signal) && isPlainObject(signal.metadata) ? signal.metadata : {}
+  const all = { ...kept, ...own }
+  return Object.keys(all).length > 0 ? all : undefined
 }
 
 /** The messages of a view for a chat: the data that a tool waits for is a part of the message with its call. */

@@ -4,7 +4,7 @@ import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
 import { decidedCall, isRejected } from '../view/watched-thread.ts'
 import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
-import { contentsOf, decisionsIn, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
+import { contentsOf, decisionsIn, metadataOf, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
 import { ChatPage } from './chat-page.ts'
 
 export interface HeedChatTransportOptions {
@@ -96,7 +96,8 @@ export class HeedChatTransport {
     }
     const answer = await this.#open(page, { from: id }, abortSignal).catch(unlessSent)
     await closeOnError(answer, async () => {
-      const sent = { message: { id, contents: contentsOf(message) }, ...page.scope }
+      const metadata = metadataOf(message)
+      const sent = { message: { id, contents: contentsOf(message), ...(metadata && { metadata }) }, ...page.scope }
       const { duplicate = false } = await (queued ? this.#agent.queueMessage(sent) : this.#agent.sendMessage(sent)).catch(unlessSent)
       page.onAccepted(answer, { isDuplicate: duplicate })
     })

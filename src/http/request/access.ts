@@ -10,7 +10,7 @@ import { runIdTaken } from '../../thread/send/turns.ts'
 import { mayAccess, resolveResource, type Principal } from '../auth/principal.ts'
 import { isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
-import { id } from '../schema/schemas.ts'
+import { id, record } from '../schema/schemas.ts'
 import { threadNotFound } from './error-response.ts'
 
 /** The threads and memories that a caller may access. */
@@ -22,6 +22,9 @@ export interface MemoryQuery {
 }
 
 export const memoryQuery = { agentId: id, resourceId: id }
+
+/** What existing clients repeat in a body from its query. */
+export const memoryBody = { agentId: id, requestContext: record }
 
 type MemoryCall = Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'body' | 'principal' | 'context' | 'params'>
 

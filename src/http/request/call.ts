@@ -297,7 +297,7 @@ export class RequestCall implements Call {
     }
   }
 
-  context(received = contextInQuery(this.request.search)): RequestContext | undefined | Promise<RequestContext> {
+  context(received = contextIn(this.body) ?? contextInQuery(this.request.search)): RequestContext | undefined | Promise<RequestContext> {
     const hook = this.#server.requestContext
     if (hook) return this.#contextOf(hook, received ?? {})
     // What tools and instructions trust must not be the word of any user.
@@ -310,7 +310,7 @@ export class RequestCall implements Call {
   }
 
   async resolveStorage(): Promise<void> {
-    this.#agent = await this.#agent?.forRequest((await this.context(contextIn(this.body))) ?? {})
+    this.#agent = await this.#agent?.forRequest((await this.context()) ?? {})
   }
 
   async #contextOf(hook: ContextOf, given: Record<string, unknown>): Promise<RequestContext> {

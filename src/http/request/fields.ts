@@ -1,7 +1,7 @@
 import { defaultRemoteOptions } from '../../agent/config.ts'
 import { HeedError } from '../../base/errors.ts'
 import { isPlainObject } from '../../base/json.ts'
-import type { AgentExecutionOptions, MemoryOptions, WokenRunOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import { isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
@@ -61,7 +61,7 @@ export function readStreamOptions(
   const options: WokenRunOptions | Promise<WokenRunOptions> = readRunOptions(call, streamOptions)
   const { runId, memory } = streamOptions as Pick<WokenRunOptions, 'runId' | 'memory'>
   if (runId === undefined && memory === undefined) return options
-  const own = omitUndefined({ runId, memory: memory && pickMemory(memory) })
+  const own = omitUndefined({ runId, memory })
   return options instanceof Promise ? options.then((resolved) => ({ ...resolved, ...own })) : { ...options, ...own }
 }
 
@@ -100,16 +100,6 @@ export function checkRoles({ principal }: Pick<Call<unknown, unknown>, 'principa
     const why = `You may not send messages of the role '${String(message.role)}'.`
     throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
   }
-}
-
-function pickMemory({ thread, resource, options }: NonNullable<WokenRunOptions['memory']>): NonNullable<WokenRunOptions['memory']> {
-  return omitUndefined({ thread, resource, options: options && pickMemoryOptions(options) })
-}
-
-/** The options of memory that a caller may choose. Others, which existing clients send, are ignored. */
-export function pickMemoryOptions(given: MemoryOptions): MemoryOptions {
-  const { lastMessages, semanticRecall, readOnly, save } = given
-  return omitUndefined({ lastMessages, semanticRecall, readOnly, save })
 }
 
 /** `sender`: the principal whose schemas are in the body. */

@@ -10,7 +10,7 @@ import { findCallerRun, unlessForeign } from '../request/access.ts'
 import { checkRoles, omitUndefined, parseDate, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type ObjectSchema, type Route } from '../route.ts'
 import { decided, fullOutput, suspendedRuns } from '../schema/response-schemas.ts'
-import { anything, continuedOptions, date, flag, id, object, page, perPage, text, threadScope } from '../schema/schemas.ts'
+import { anything, continuedOptions, date, flag, id, object, page, perPage, record, text, threadScope } from '../schema/schemas.ts'
 import { fullOutputResponse } from './generate.ts'
 
 interface Approval {
@@ -46,12 +46,14 @@ interface SuspendedQuery {
 }
 
 const request = { toolCallId: id, approvalId: id, digest: id }
-const decision = object({ runId: id, ...request, reason: text, requestContext: anything }, ['runId'])
-const resumption = object({ runId: id, ...request, resumeData: anything }, ['runId', 'resumeData'])
+/** Finds the storage, where that depends on the request. A run keeps the context that it began with. */
+const requestContext = record
+const decision = object({ runId: id, ...request, reason: text, requestContext }, ['runId'])
+const resumption = object({ runId: id, ...request, resumeData: anything, requestContext }, ['runId', 'resumeData'])
 const approval = object(
   {
     ...threadScope, ...request, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }),
-    messages: anything, streamOptions: continuedOptions,
+    messages: anything, streamOptions: continuedOptions, requestContext,
   },
   ['threadId', 'approved'],
 )
@@ -169,7 +171,7 @@ export const approvals: readonly Route[] = [
     response: 'json',
     responseSchema: decided,
     send: true,
-    body: object({ ...threadScope, runId: id, ...request, resumeData: anything }, ['threadId', 'resumeData']),
+    body: object({ ...threadScope, runId: id, ...request, resumeData: anything, requestContext }, ['threadId', 'resumeData']),
     async handle(call) {
       const { threadId, runId, resumeData } = call.body
       const scope = { threadId, resourceId: requireResource(call.principal, call.body.resourceId) }

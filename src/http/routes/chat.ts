@@ -4,7 +4,7 @@ import { requireResource, resolveResource } from '../auth/principal.ts'
 import { threadIdOf } from '../request/access.ts'
 import { checkRoles } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { flag, id, object, open, record, text } from '../schema/schemas.ts'
+import { anything, flag, id, ignored, object, open, record, text } from '../schema/schemas.ts'
 
 interface ChatBody {
   id: string
@@ -18,11 +18,11 @@ interface ChatBody {
 const role = { enum: ['system', 'user', 'assistant'] }
 /** What is read of a part: its text or file, or the decision about a call. */
 const part = open({ type: text, state: text, toolCallId: text, approval: open({ id: text, approved: flag, reason: text }) }, ['type'])
-const message = open({ id, role, parts: { type: 'array', items: part } }, ['id', 'role', 'parts'])
+const message = open({ id, role, parts: { type: 'array', items: part }, metadata: anything }, ['id', 'role', 'parts'])
 const body = object(
   {
     id, messages: { type: 'array', items: message, minItems: 1, maxItems: 10_000 }, resourceId: id, queue: flag, requestContext: record,
-    trigger: { enum: ['submit-message', 'regenerate-message'] },
+    trigger: { enum: ['submit-message', 'regenerate-message'] }, messageId: ignored,
   },
   ['id', 'messages'],
 )

@@ -7,10 +7,10 @@ import type { RunResult } from '../../run/output/run-result.ts'
 import type { WaitingCall } from '../../run/step/step-result.ts'
 import { checkRunId } from '../../thread/send/turns.ts'
 import { requireResource } from '../auth/principal.ts'
-import { checkRoles, omitUndefined, pickMemoryOptions, readRunOptions } from '../request/fields.ts'
+import { checkRoles, omitUndefined, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { explainedPrompt, fullOutput } from '../schema/response-schemas.ts'
-import { anything, id, memoryOptions, object, record, runOptions, text } from '../schema/schemas.ts'
+import { anything, id, memoryOptions, object, record, runOptions, text, toleratedOptions } from '../schema/schemas.ts'
 
 interface GenerateBody extends Record<string, unknown> {
   messages: AgentInput
@@ -24,7 +24,9 @@ type GenerateCall = Call<GenerateBody, unknown>
 
 const thread = { anyOf: [id, object({ id, title: text, metadata: record }, ['id'])] }
 const memory = object({ thread, resource: id, options: memoryOptions })
-const body = object({ ...runOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'])
+const body = object(
+  { ...runOptions, ...toleratedOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'],
+)
 
 export const generate: readonly Route[] = [
   route<GenerateBody>({
@@ -89,7 +91,7 @@ async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   const thread = memory?.thread ?? threadId
   if (thread === undefined) return options
   const resource = requireResource(principal, memory?.resource ?? resourceId, 'memory.resource')
-  return { ...options, memory: { thread, resource, ...(memory?.options ? { options: pickMemoryOptions(memory.options) } : {}) } }
+  return { ...options, memory: { thread, resource, ...(memory?.options ? { options: memory.options } : {}) } }
 }
 
 /** Existing clients that ran a tool repeat the assistant's message before the tool's result. A thread already has that message. */

@@ -13,7 +13,7 @@ import {
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed, flag, id, limit, object, text } from '../schema/schemas.ts'
+import { flag, id, limit, object, text } from '../schema/schemas.ts'
 
 interface WorkingMemoryUpdate {
   workingMemory: string | JSONObject
@@ -79,7 +79,7 @@ export const memory: readonly Route[] = [
     response: 'json',
     responseSchema: responses.undoneWorkingMemory,
     query: object(memoryQuery),
-    body: closed({ resourceId: id, version, expectedVersion: version }),
+    body: object({ resourceId: id, version, expectedVersion: version }),
     async handle(call) {
       const { resourceId, ...change } = call.body
       const { memory, target } = await workingMemoryTarget(call, resourceId ?? call.query.resourceId)

@@ -8,11 +8,13 @@ import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { MemoryOptions } from '../../run/options.ts'
 import { refKey } from '../../store/contract/recall.ts'
 import { requireResource } from '../auth/principal.ts'
-import { callerMemory, hasThread, isForbidden, memoryQuery, requireThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
+import {
+  callerMemory, hasThread, isForbidden, memoryBody, memoryQuery, requireThread, threadIdOf, type MemoryQuery,
+} from '../request/access.ts'
 import { checkRoles, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
-import { closed, date, flag, id, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
+import { date, flag, id, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface MessagesQuery extends MemoryQuery {
   page?: number
@@ -22,6 +24,8 @@ interface MessagesQuery extends MemoryQuery {
   filter?: { dateRange?: { start?: string; end?: string; startExclusive?: boolean; endExclusive?: boolean } }
   cursor?: string
 }
+
+type MessageId = string | { id: string; threadId?: string }
 
 interface SearchQuery extends MemoryQuery {
   searchQuery: string
@@ -33,11 +37,14 @@ interface SearchQuery extends MemoryQuery {
 const query = object(memoryQuery)
 const range = { type: 'integer', minimum: 0, maximum: 1_000 }
 const include = {
-  type: 'array', maxItems: 100, items: closed({ id, threadId: id, withPreviousMessages: range, withNextMessages: range }, ['id']),
+  type: 'array', maxItems: 100, items: object({ id, threadId: id, withPreviousMessages: range, withNextMessages: range }, ['id']),
   description: 'As JSON: adds these messages and those around them to the page. Without page, perPage, cursor and filter, only these.',
 }
 const filter = object({ dateRange: object({ start: date, end: date, startExclusive: flag, endExclusive: flag }) })
 const orderBy = object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } })
+/** The id of a message, or a message: existing clients send whole ones. */
+const named = [id, open({ id, threadId: id }, ['id'])]
+const messageIds = { anyOf: [...named, { type: 'array', items: { anyOf: named } }] }
 const searchQuery = { ...text, minLength: 1, maxLength: 10_000 }
 
 const defaultPerPage = 40
@@ -54,23 +61,19 @@ export const messages: readonly Route[] = [
   }),
   route<{ messages: Message[] }, MemoryQuery>({
     method: 'POST', path: '/memory/save-messages', summary: 'Stores messages', response: 'json', responseSchema: messageList, query,
-    body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
+    body: object({ ...memoryBody, messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
     async handle(call) {
       checkRoles(call, call.body.messages)
       const memory = await callerMemory(call, call.query.resourceId ?? call.body.messages[0]?.resourceId)
       return memory.saveMessages({ messages: call.body.messages.map(withParts) })
     },
   }),
-  route<{ messageIds: string | string[] | { id: string } | Array<{ id: string }>; threadId?: string }, MemoryQuery>({
+  route<{ messageIds: MessageId | MessageId[]; threadId?: string }, MemoryQuery>({
     method: 'POST', path: '/memory/messages/delete', summary: 'Deletes messages by their ids', response: 'json',
-    responseSchema: deletedMessages, query, body: object({ messageIds: {}, threadId: id }, ['messageIds']),
+    responseSchema: deletedMessages, query, body: object({ messageIds, threadId: id }, ['messageIds']),
     async handle(call) {
-      const messageIds = [call.body.messageIds].flat().map((item) => (typeof item === 'object' && item !== null ? item.id : item))
-      if (!messageIds.every((item) => typeof item === 'string' && item !== '')) {
-        const message = 'messageIds must be an id, an object with an id, or a list of these.'
-        throw new HeedError('invalid_argument', message, { details: { field: 'messageIds' } })
-      }
-      const { threadId } = call.body
+      const { threadId, messageIds: given } = call.body
+      const messageIds = [given].flat()
       const deleted = await (await callerMemory(call)).deleteMessages(threadId === undefined ? messageIds : { messageIds, threadId })
       return { success: true, message: `${deleted} deleted`, deleted }
     },
@@ -78,7 +81,7 @@ export const messages: readonly Route[] = [
   route<{ messages: Array<Partial<Message> & { id: string }> }, MemoryQuery>({
     method: 'POST', path: '/memory/messages/update', summary: 'Changes fields of messages, all or none', response: 'json',
     responseSchema: messageList, query,
-    body: closed({ messages: { type: 'array', items: open({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
+    body: object({ messages: { type: 'array', items: open({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
     async handle(call) {
       checkRoles(call, call.body.messages)
       return { messages: await (await callerMemory(call)).updateMessages({ messages: call.body.messages }) }

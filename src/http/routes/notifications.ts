@@ -12,7 +12,7 @@ import { scopeOf, threadIdOf, unlessForeign } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { anything, closed, id, ids, limit, object, record, streamOptions, text, threadScope } from '../schema/schemas.ts'
+import { anything, id, ids, limit, object, record, streamOptions, text, threadScope } from '../schema/schemas.ts'
 
 interface SendBody {
   threadId: string
@@ -27,7 +27,7 @@ interface ListQuery extends RequestedNotifications {
 }
 
 const priorities = ['low', 'medium', 'high', 'urgent']
-const notification = closed(
+const notification = object(
   {
     id, source: text, kind: text, summary: text, priority: { enum: priorities }, payload: anything, dedupeKey: text, coalesceKey: text,
     attributes: record, metadata: record,
@@ -42,7 +42,7 @@ export const notifications: readonly Route[] = [
   route<SendBody>({
     method: 'POST', path: '/agents/:agentId/notifications', summary: 'Sends one or several notifications to the inbox of a thread',
     response: 'json', responseSchema: responses.sentNotifications, send: true, creates: true,
-    body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions }) }, ['threadId']),
+    body: object({ ...threadScope, notification, notifications: list, ifIdle: object({ streamOptions }) }, ['threadId']),
     handle: send,
   }),
   route<never, ListQuery>({
@@ -73,7 +73,7 @@ export const notifications: readonly Route[] = [
   route<{ resourceId?: string; ids: string[]; status: MarkedStatus }>({
     method: 'POST', path: `${path}/mark`, summary: 'Marks notifications as seen, dismissed or archived', response: 'json',
     responseSchema: responses.markedNotifications,
-    body: closed({ resourceId: id, ids, status: { enum: ['seen', 'dismissed', 'archived'] } }, ['ids', 'status']),
+    body: object({ resourceId: id, ids, status: { enum: ['seen', 'dismissed', 'archived'] } }, ['ids', 'status']),
     async handle(call) {
       const { store, scope } = await openInbox(call, call.body.resourceId, 'write')
       return { notifications: await store.markNotifications(scope, call.body.ids, call.body.status, call.heed.clock.now()) }
@@ -82,7 +82,7 @@ export const notifications: readonly Route[] = [
   route<{ resourceId?: string; ids: string[] }>({
     method: 'POST', path: `${path}/retry`, summary: 'Retries notifications that could not be delivered', response: 'json',
     responseSchema: responses.retriedNotifications,
-    body: closed({ resourceId: id, ids }, ['ids']),
+    body: object({ resourceId: id, ids }, ['ids']),
     async handle(call) {
       const { store, scope } = await openInbox(call, call.body.resourceId, 'write')
       return { retried: await store.retryNotifications(scope, call.body.ids, call.heed.clock.now()) }

@@ -3,7 +3,7 @@ import type { Heed } from '../../heed/heed.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type JSONSchema, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed } from '../schema/schemas.ts'
+import { object } from '../schema/schemas.ts'
 import type { EventStreams } from '../sse/event-stream.ts'
 
 export interface Operations {
@@ -11,7 +11,7 @@ export interface Operations {
   openApi: () => JSONSchema
 }
 
-const tick = closed({ limit: { type: 'integer', minimum: 1, maximum: 10_000 }, timeoutMs: { type: 'integer', minimum: 0 } })
+const tick = object({ limit: { type: 'integer', minimum: 1, maximum: 10_000 }, timeoutMs: { type: 'integer', minimum: 0 } })
 
 /** Routes for those who operate the server. */
 export function operations({ metrics, openApi }: Operations): Route[] {

@@ -7,7 +7,7 @@ import { findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed, id, limit, object, page, perPage, record, threadScope } from '../schema/schemas.ts'
+import { id, limit, object, page, perPage, record, threadScope } from '../schema/schemas.ts'
 
 interface RunBody {
   runId: string
@@ -71,7 +71,7 @@ export const runs: readonly Route[] = [
     summary: 'Continues a parked run from its last finished step',
     response: 'json',
     responseSchema: responses.retried,
-    body: closed({ resourceId: id, runId: id }),
+    body: object({ resourceId: id, runId: id }),
     handle(call) {
       const { resourceId, runId } = call.body
       return call.agent.retryParked({ ...scopeOf(call.principal, threadIdOf(call), resourceId), ...omitUndefined({ runId }) })

@@ -8,7 +8,7 @@ import { isOperator, requireResource, resolveResource } from '../auth/principal.
 import { checkKeyMatchesId, keyReused, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schema/schemas.ts'
+import { date, id, limit, message, object, signal, text, threadScope } from '../schema/schemas.ts'
 
 interface NewSchedule {
   id?: string
@@ -30,7 +30,7 @@ interface Owner {
 
 const all = '/agents/:agentId/schedules'
 const one = `${all}/:scheduleId`
-const newSchedule = closed(
+const newSchedule = object(
   {
     ...threadScope, id, message, signal, cron: text, timeZone: text, every: { type: 'integer', minimum: 1 }, at: date,
     overlap: { enum: ['allow', 'skip', 'replace'] }, missed: { enum: ['once', 'skip', 'all'] },
@@ -57,7 +57,7 @@ export const schedules: readonly Route[] = [
   }),
   ...(['pause', 'resume'] as const).map((action) =>
     route<Owner>({
-      method: 'POST', path: `${one}/${action}`, response: 'json', responseSchema: responses.schedule, body: closed({ resourceId: id }),
+      method: 'POST', path: `${one}/${action}`, response: 'json', responseSchema: responses.schedule, body: object({ resourceId: id }),
       summary: action === 'pause' ? 'Pauses a schedule' : 'Resumes a schedule with its next occurrence',
       async handle(call) {
         const { id, resourceId } = await requireSchedule(call, call.body.resourceId)

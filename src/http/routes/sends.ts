@@ -9,7 +9,7 @@ import { unlessForeign } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type ObjectSchema, type Route } from '../route.ts'
 import { accepted, stateAccepted } from '../schema/response-schemas.ts'
-import { message, messageFields, object, signal, signalFields, state, stateFields, target } from '../schema/schemas.ts'
+import { message, object, signal, state, target } from '../schema/schemas.ts'
 
 type Target = Omit<SendOptions, 'ifIdle'> & {
   ifIdle?: { behavior?: 'wake' | 'persist' | 'discard'; attributes?: Record<string, string>; streamOptions?: Record<string, unknown> }
@@ -25,18 +25,18 @@ export const sends: readonly Route[] = [
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'Sends a message to the active run, or starts one', response: 'json',
     responseSchema: accepted, send: true, startsRun: true, creates: true, query, body: withTarget({ message }, ['message']),
-    handle: (call) => send(call, (to) => call.agent.sendMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
+    handle: (call) => send(call, (to) => call.agent.sendMessage(withKey(call.body.message, call.idempotencyKey), to)),
   }),
   route<MessageBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'Queues a message, which starts a run after the active one',
     response: 'json', responseSchema: accepted, send: true, startsRun: true, creates: true, query,
     body: withTarget({ message }, ['message']),
-    handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
+    handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(call.body.message, call.idempotencyKey), to)),
   }),
   route<SignalBody, WaitQuery>({
     method: 'POST', path: '/agents/:agentId/signals', summary: 'Sends a signal that a system produced', response: 'json',
     responseSchema: accepted, send: true, creates: true, query, body: withTarget({ signal }, ['signal']),
-    handle: (call) => send(call, (to) => call.agent.sendSignal(withId(pick(call.body.signal, signalFields), call.idempotencyKey), to)),
+    handle: (call) => send(call, (to) => call.agent.sendSignal(withId(call.body.signal, call.idempotencyKey), to)),
   }),
   route<StateBody>({
     method: 'POST', path: '/agents/:agentId/state-signals', summary: 'Sets the state of a lane; skipped if the lane already has it',
@@ -56,7 +56,7 @@ function withTarget(input: Record<string, JSONSchema>, required: string[]): Obje
 
 /** Existing clients name the lane `stateId`. The idempotency key becomes the id of the signal. */
 function readState({ body, idempotencyKey: key }: Call<StateBody, unknown>): StateInput {
-  const { stateId, ...rest } = pick(body.state, stateFields)
+  const { stateId, ...rest } = body.state
   checkKeyMatchesId(key, rest.signalId)
   return {
     ...rest,
@@ -139,17 +139,6 @@ function withoutOptions({ streamOptions: _, ...branch }: IdleBranch = {}): Omit<
 function hasProperties(value: object): boolean {
   for (const _ in value) return true
   return false
-}
-
-/** The properties that a route knows. Others, which existing clients send, are ignored. */
-function pick<T extends object>(value: T, names: readonly string[]): T {
-  const picked: Partial<T> = {}
-  for (const name of names as ReadonlyArray<keyof T & string>) if (Object.hasOwn(value, name)) picked[name] = value[name]
-  return picked as T
-}
-
-function pickMessage(input: MessageInput): MessageInput {
-  return typeof input === 'object' && !Array.isArray(input) ? pick(input, messageFields) : input
 }
 
 function withKey(input: MessageInput, key: string | undefined): MessageInput {

@@ -11,7 +11,7 @@ import { isForbidden, scopeOf, threadIdOf, unlessForeign } from '../request/acce
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { aborted, ticketIssued } from '../schema/response-schemas.ts'
-import { closed, flag, id, object, text, threadScope } from '../schema/schemas.ts'
+import { flag, id, object, text, threadScope } from '../schema/schemas.ts'
 import type { SideChannel } from '../sse/event-stream.ts'
 import type { StreamedChunk } from '../sse/frames.ts'
 
@@ -51,7 +51,7 @@ export const subscriptions: readonly Route[] = [
   route<{ resourceId?: string }>({
     method: 'POST', path: '/agents/:agentId/threads/:threadId/ticket',
     summary: 'A ticket that opens the stream of the thread within a minute', response: 'json',
-    responseSchema: ticketIssued, read: true, body: closed({ resourceId: id }),
+    responseSchema: ticketIssued, read: true, body: object({ resourceId: id }),
     // Also for a thread that does not exist or is of another resource: its stream stays silent.
     handle: (call) => {
       const target = { agentId: call.params.agentId ?? '', threadId: threadIdOf(call) }

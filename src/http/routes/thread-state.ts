@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import { existingScope, scopeOf, threadIdOf, unlessMissing } from '../request/access.ts'
 import { route, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed, id, ids, limit, object } from '../schema/schemas.ts'
+import { id, ids, limit, object } from '../schema/schemas.ts'
 
 interface Owner {
   resourceId?: string
@@ -11,7 +11,7 @@ interface Owner {
 const thread = '/agents/:agentId/threads/:threadId'
 const lanes = `${thread}/lanes`
 const query = object({ resourceId: id })
-const body = closed({ resourceId: id, signalIds: ids }, ['signalIds'])
+const body = object({ resourceId: id, signalIds: ids }, ['signalIds'])
 
 /** The pending signals of a thread, its active run, and its lanes. */
 export const threadState: readonly Route[] = [

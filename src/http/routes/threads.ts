@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { requireResource, resolveResource } from '../auth/principal.ts'
 import {
-  agentMemory, callerMemory, memoryQuery, requireCallerThread, threadIdOf, unlessForeign, type MemoryQuery,
+  agentMemory, callerMemory, memoryBody, memoryQuery, requireCallerThread, threadIdOf, unlessForeign, type MemoryQuery,
 } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Route } from '../route.ts'
@@ -65,7 +65,7 @@ export const threads: readonly Route[] = [
     response: 'json',
     responseSchema: responses.thread,
     query,
-    body: object({ ...memoryQuery, threadId: id, title: text, metadata: record }),
+    body: object({ ...memoryBody, resourceId: id, threadId: id, title: text, metadata: record }),
     async handle(call) {
       const { resourceId, threadId, title, metadata } = call.body
       const resource = requireResource(call.principal, resourceId ?? call.query.resourceId)

@@ -7,7 +7,7 @@ import { requireResource, resolveResource } from '../auth/principal.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { closed, id, limit, object, threadScope } from '../schema/schemas.ts'
+import { id, limit, object, threadScope } from '../schema/schemas.ts'
 
 interface NewWatch {
   id?: string
@@ -27,7 +27,7 @@ export const watches: readonly Route[] = [
   route<NewWatch>({
     method: 'POST', path: all, summary: 'Waits for a message; a watch with the same id is returned as it is', response: 'json', send: true,
     responseSchema: responses.watch, creates: true,
-    body: closed({ ...threadScope, id, watch: watchInputSchema }, ['threadId', 'watch']),
+    body: object({ ...threadScope, id, watch: watchInputSchema }, ['threadId', 'watch']),
     handle: registerWatch,
   }),
   route<never, Owner & { threadId?: string; state?: WatchState; limit?: number; after?: string }>({

@@ -1,5 +1,5 @@
 import type { JSONSchema } from '../route.ts'
-import { anything, flag, object, record, text } from './schemas.ts'
+import { anything, flag, having, record, text } from './schemas.ts'
 
 /** The fields of responses that clients may rely on. A response may have more. */
 
@@ -7,57 +7,57 @@ const count: JSONSchema = { type: 'integer', minimum: 0 }
 const listOf = (items: JSONSchema): JSONSchema => ({ type: 'array', items })
 
 /** Of a send, after its signal is stored. */
-export const accepted = object(
+export const accepted = having(
   { accepted: { const: true }, runId: text, signal: record, duplicate: flag, outcome: record },
   ['accepted', 'runId', 'signal'],
 )
 
-export const stateAccepted = object(
+export const stateAccepted = having(
   { accepted: { const: true }, skipped: flag, runId: text, signal: record, duplicate: flag, reason: text },
   ['accepted', 'skipped'],
 )
 
-export const ticketIssued = object({ ticket: text, expiresAt: text }, ['ticket', 'expiresAt'])
+export const ticketIssued = having({ ticket: text, expiresAt: text }, ['ticket', 'expiresAt'])
 
-export const aborted = object({ aborted: flag }, ['aborted'])
+export const aborted = having({ aborted: flag }, ['aborted'])
 
 /** Of a decision. Subscribers get the rest of the run. */
-const decision = object({ approvalId: text, approved: flag, reason: text, by: text, at: text }, ['at'])
-export const decided = object({ accepted: { const: true }, runId: text, toolCallId: text, decided: decision }, ['accepted', 'runId'])
+const decision = having({ approvalId: text, approved: flag, reason: text, by: text, at: text }, ['at'])
+export const decided = having({ accepted: { const: true }, runId: text, toolCallId: text, decided: decision }, ['accepted', 'runId'])
 
-const approvalRequest = object(
+const approvalRequest = having(
   { id: text, path: listOf(text), toolName: text, args: anything, digest: text },
   ['id', 'path', 'toolName', 'args', 'digest'],
 )
 
-const suspendedCall = object(
+const suspendedCall = having(
   { toolCallId: text, toolName: text, args: anything, requiresApproval: flag, request: approvalRequest },
   ['toolCallId', 'toolName', 'args', 'requiresApproval'],
 )
-const suspendedRun = object(
+const suspendedRun = having(
   {
     runId: text, status: { const: 'suspended' }, threadId: text, resourceId: text, suspendedAt: text, toolCalls: listOf(suspendedCall),
   },
   ['runId', 'status', 'threadId', 'resourceId', 'suspendedAt', 'toolCalls'],
 )
-export const suspendedRuns = object({ runs: listOf(suspendedRun), total: count }, ['runs', 'total'])
+export const suspendedRuns = having({ runs: listOf(suspendedRun), total: count }, ['runs', 'total'])
 
-const toolCall = object({ toolCallId: text, toolName: text, args: anything }, ['toolCallId', 'toolName'])
+const toolCall = having({ toolCallId: text, toolName: text, args: anything }, ['toolCallId', 'toolName'])
 /** The whole result of a run. */
-export const fullOutput = object(
+export const fullOutput = having(
   {
     text, finishReason: text, usage: record, totalUsage: record, steps: listOf(record), runId: text, messages: listOf(record),
     suspendPayload: record,
-    toolCalls: listOf(object({ type: { const: 'tool-call' }, payload: toolCall }, ['type', 'payload'])),
-    toolResults: listOf(object({ type: { const: 'tool-result' }, payload: record }, ['type', 'payload'])),
-    response: object({ messages: listOf(record) }, ['messages']),
+    toolCalls: listOf(having({ type: { const: 'tool-call' }, payload: toolCall }, ['type', 'payload'])),
+    toolResults: listOf(having({ type: { const: 'tool-result' }, payload: record }, ['type', 'payload'])),
+    response: having({ messages: listOf(record) }, ['messages']),
   },
   ['text', 'finishReason', 'usage', 'steps', 'runId', 'messages', 'toolCalls', 'toolResults', 'response'],
 )
 
-export const tool = object({ id: text, description: text, inputSchema: text, requireApproval: flag }, ['id'])
+export const tool = having({ id: text, description: text, inputSchema: text, requireApproval: flag }, ['id'])
 
-export const agent = object(
+export const agent = having(
   {
     id: text, name: text, description: text, metadata: record, instructions: text, tools: record, agents: record, workflows: record,
     provider: text, modelId: text, modelVersion: text, supportsMemory: flag, defaultOptions: record,
@@ -67,48 +67,48 @@ export const agent = object(
 
 export const agentsById: JSONSchema = { type: 'object', additionalProperties: agent }
 
-export const thread = object(
+export const thread = having(
   { id: text, resourceId: text, title: text, metadata: record, createdAt: text, updatedAt: text },
   ['id', 'resourceId', 'title', 'metadata', 'createdAt', 'updatedAt'],
 )
 
-export const threadPage = object(
+export const threadPage = having(
   { threads: listOf(thread), total: count, page: count, perPage: count, hasMore: flag },
   ['threads', 'page', 'perPage', 'hasMore'],
 )
 
-export const message = object(
+export const message = having(
   {
     id: text, role: { enum: ['user', 'assistant', 'tool', 'signal', 'system'] }, createdAt: text, threadId: text, resourceId: text,
-    content: object({ format: count, parts: listOf(record) }, ['format', 'parts']),
+    content: having({ format: count, parts: listOf(record) }, ['format', 'parts']),
   },
   ['id', 'role', 'createdAt', 'content'],
 )
 
-const uiMessage = object({ id: text, role: text, parts: listOf(record) }, ['id', 'role', 'parts'])
-export const messagePage = object(
+const uiMessage = having({ id: text, role: text, parts: listOf(record) }, ['id', 'role', 'parts'])
+export const messagePage = having(
   { messages: listOf(message), uiMessages: listOf(uiMessage), total: count, page: count, perPage: count, hasMore: flag },
   ['messages', 'uiMessages', 'page', 'perPage', 'hasMore'],
 )
 
-export const messageList = object({ messages: listOf(message) }, ['messages'])
-export const deletedMessages = object({ success: { const: true }, message: text, deleted: count }, ['success', 'message'])
-export const deletedThread = object({ result: text }, ['result'])
-export const clonedThread = object({ thread, clonedMessages: listOf(message) }, ['thread'])
+export const messageList = having({ messages: listOf(message) }, ['messages'])
+export const deletedMessages = having({ success: { const: true }, message: text, deleted: count }, ['success', 'message'])
+export const deletedThread = having({ result: text }, ['result'])
+export const clonedThread = having({ thread, clonedMessages: listOf(message) }, ['thread'])
 
-export const workingMemory = object(
+export const workingMemory = having(
   {
     workingMemory: { anyOf: [text, record, { type: 'null' }] }, source: { enum: ['thread', 'resource'] },
     workingMemoryTemplate: { anyOf: [record, { type: 'null' }] }, threadExists: flag,
   },
   ['workingMemory', 'source', 'workingMemoryTemplate', 'threadExists'],
 )
-export const changedWorkingMemory = object({ success: { const: true }, version: count }, ['success'])
+export const changedWorkingMemory = having({ success: { const: true }, version: count }, ['success'])
 
-const excerpt = object({ id: text, role: text, content: text, createdAt: text }, ['id', 'role', 'content', 'createdAt'])
-const context = object({ before: listOf(excerpt), after: listOf(excerpt) }, ['before', 'after'])
+const excerpt = having({ id: text, role: text, content: text, createdAt: text }, ['id', 'role', 'content', 'createdAt'])
+const context = having({ before: listOf(excerpt), after: listOf(excerpt) }, ['before', 'after'])
 const hit = { ...excerpt, properties: { ...excerpt.properties, threadId: text, threadTitle: text, context } }
-export const searchResults = object(
+export const searchResults = having(
   {
     results: listOf(hit), count, query: text, searchScope: { enum: ['thread', 'resource'] }, searchType: text,
     incomplete: { const: true }, incompleteReason: { enum: ['indexing', 'vectors'] },
@@ -116,53 +116,53 @@ export const searchResults = object(
   ['results', 'count', 'query', 'searchScope', 'searchType'],
 )
 
-export const memoryStatus = object({ result: flag }, ['result'])
-export const memoryConfig = object({ config: record }, ['config'])
+export const memoryStatus = having({ result: flag }, ['result'])
+export const memoryConfig = having({ config: record }, ['config'])
 
 /** What became of a signal. */
 const signalState = { enum: ['pending', 'taken', 'consumed', 'rejected', 'cancelled'] }
-const queuedSignal = object(
+const queuedSignal = having(
   { id: text, kind: { enum: ['enter', 'turn'] }, agentId: text, runId: text, acceptedAt: text, signal: record },
   ['id', 'kind', 'agentId', 'acceptedAt'],
 )
-export const queue = object({ queued: listOf(queuedSignal) }, ['queued'])
-export const cancelledSignals = object({ cancelledSignalIds: listOf(text) }, ['cancelledSignalIds'])
-export const reorderedSignals = object({ signalIds: listOf(text) }, ['signalIds'])
-export const explainedSignal = object(
+export const queue = having({ queued: listOf(queuedSignal) }, ['queued'])
+export const cancelledSignals = having({ cancelledSignalIds: listOf(text) }, ['cancelledSignalIds'])
+export const reorderedSignals = having({ signalIds: listOf(text) }, ['signalIds'])
+export const explainedSignal = having(
   {
     id: text, state: signalState, route: text, agentId: text, acceptedAt: text, ahead: count, runId: text, step: count, run: record,
     reason: text, processorId: text,
   },
   ['id', 'state', 'route', 'agentId', 'acceptedAt'],
 )
-const activeRunFields = object({ runId: text, status: { enum: ['running', 'suspended'] } }, ['runId', 'status'])
-export const activeRun = object({ run: { anyOf: [activeRunFields, { type: 'null' }] } }, ['run'])
-export const activeThreads = object(
-  { threads: listOf(object({ id: text, resourceId: text, status: text }, ['id', 'resourceId', 'status'])) }, ['threads'],
+const activeRunFields = having({ runId: text, status: { enum: ['running', 'suspended'] } }, ['runId', 'status'])
+export const activeRun = having({ run: { anyOf: [activeRunFields, { type: 'null' }] } }, ['run'])
+export const activeThreads = having(
+  { threads: listOf(having({ id: text, resourceId: text, status: text }, ['id', 'resourceId', 'status'])) }, ['threads'],
 )
-const parkedRun = object(
+const parkedRun = having(
   {
     runId: text, threadId: text, resourceId: text, agentId: text, status: { const: 'parked' }, step: count, attempts: count,
     startedAt: text, endedAt: text, error: anything,
   },
   ['runId', 'threadId', 'resourceId', 'agentId', 'status', 'step', 'attempts', 'startedAt'],
 )
-export const parkedRuns = object({ runs: listOf(parkedRun), total: count }, ['runs', 'total'])
-export const retried = object({ accepted: { const: true }, runId: text }, ['accepted', 'runId'])
-export const explainedPrompt = object(
+export const parkedRuns = having({ runs: listOf(parkedRun), total: count }, ['runs', 'total'])
+export const retried = having({ accepted: { const: true }, runId: text }, ['accepted', 'runId'])
+export const explainedPrompt = having(
   { parts: listOf(record), tokens: count, bytes: count, prefix: anything, fingerprints: listOf(anything) },
   ['parts', 'tokens', 'bytes', 'fingerprints'],
 )
 
 const laneMode = { enum: ['snapshot', 'delta'] }
 const laneFields = { threadId: text, id: text, version: count, cacheKey: text, mode: laneMode, lastSignalId: text, lastSnapshotId: text }
-export const lanes = object({ lanes: listOf(object(laneFields, ['id', 'version', 'cacheKey', 'mode'])) }, ['lanes'])
-export const lane = object(
+export const lanes = having({ lanes: listOf(having(laneFields, ['id', 'version', 'cacheKey', 'mode'])) }, ['lanes'])
+export const lane = having(
   { ...laneFields, value: anything, snapshot: record, deltas: listOf(record) }, ['id', 'version', 'cacheKey', 'mode', 'deltas'],
 )
-export const laneHistory = object({ signals: listOf(record), more: flag }, ['signals', 'more'])
+export const laneHistory = having({ signals: listOf(record), more: flag }, ['signals', 'more'])
 
-export const notification = object(
+export const notification = having(
   {
     id: text, threadId: text, resourceId: text, agentId: text, source: text, kind: text, status: text, summary: text,
     priority: { enum: ['low', 'medium', 'high', 'urgent'] }, payload: anything, dedupeKey: text, coalesceKey: text, coalescedCount: count,
@@ -176,27 +176,27 @@ export const notification = object(
   ],
 )
 const sentFields = { accepted: { const: true }, record: notification, decision: record, runId: text, signal: record, duplicate: flag }
-const sentNotification = object(sentFields, ['accepted', 'record', 'decision'])
+const sentNotification = having(sentFields, ['accepted', 'record', 'decision'])
 /** Of one notification: its result. Of a list: `results`. */
-export const sentNotifications = object({ ...sentFields, results: listOf(sentNotification) }, ['accepted'])
+export const sentNotifications = having({ ...sentFields, results: listOf(sentNotification) }, ['accepted'])
 const countsByStatus: JSONSchema = { type: 'object', additionalProperties: count }
-export const notificationPage = object(
+export const notificationPage = having(
   { notifications: listOf(notification), more: flag, counts: countsByStatus }, ['notifications', 'more', 'counts'],
 )
-export const markedNotifications = object({ notifications: listOf(notification) }, ['notifications'])
-export const retriedNotifications = object({ retried: { anyOf: [count, listOf(text)] } }, ['retried'])
+export const markedNotifications = having({ notifications: listOf(notification) }, ['notifications'])
+export const retriedNotifications = having({ retried: { anyOf: [count, listOf(text)] } }, ['retried'])
 
 const scheduleFields = {
   id: text, agentId: text, threadId: text, resourceId: text, timing: record, overlap: { enum: ['allow', 'skip', 'replace'] },
   missed: { enum: ['once', 'skip', 'all'] }, signal: record, status: { enum: ['active', 'paused', 'done'] }, nextAt: text, lastAt: text,
   lastSignalId: text, lastError: text, createdAt: text, updatedAt: text, duplicate: flag,
 }
-export const schedule = object(
+export const schedule = having(
   scheduleFields,
   ['id', 'agentId', 'threadId', 'resourceId', 'timing', 'overlap', 'missed', 'signal', 'status', 'createdAt', 'updatedAt'],
 )
-export const schedulePage = object({ schedules: listOf(schedule), more: flag }, ['schedules', 'more'])
-export const removedSchedule = object({ removed: flag }, ['removed'])
+export const schedulePage = having({ schedules: listOf(schedule), more: flag }, ['schedules', 'more'])
+export const removedSchedule = having({ removed: flag }, ['removed'])
 
 const watchFields = {
   id: text, resourceId: text, threadId: text, agentId: text, description: text, criteria: record, mode: { enum: ['once', 'continuous'] },
@@ -207,15 +207,15 @@ const requiredOfWatch = [
   'id', 'resourceId', 'threadId', 'agentId', 'description', 'criteria', 'mode', 'state', 'expiresAt', 'maxEvaluations', 'evaluations',
   'hits',
 ]
-export const watch = object(watchFields, requiredOfWatch)
-export const watchPage = object({ watches: listOf(watch), more: flag }, ['watches', 'more'])
-export const watchDetails = object(
+export const watch = having(watchFields, requiredOfWatch)
+export const watchPage = having({ watches: listOf(watch), more: flag }, ['watches', 'more'])
+export const watchDetails = having(
   { ...watchFields, remainingEvaluations: count, remainingMs: count, candidates: listOf(record), moreCandidates: flag },
   [...requiredOfWatch, 'remainingEvaluations', 'remainingMs', 'candidates', 'moreCandidates'],
 )
-export const explainedWatch = object({ ...watchFields, messages: listOf(record), more: flag }, [...requiredOfWatch, 'messages', 'more'])
+export const explainedWatch = having({ ...watchFields, messages: listOf(record), more: flag }, [...requiredOfWatch, 'messages', 'more'])
 
-export const reply = object(
+export const reply = having(
   {
     id: text, inboundId: text, signalId: text, seq: count, resourceId: text, channelId: text, agentId: text, threadId: text, state: text,
     reason: text, policies: text,
@@ -223,26 +223,26 @@ export const reply = object(
   },
   ['id', 'inboundId', 'signalId', 'seq', 'resourceId', 'channelId', 'agentId', 'threadId', 'state', 'attempts', 'createdAt'],
 )
-export const replyPage = object({ replies: listOf(reply), more: flag }, ['replies', 'more'])
+export const replyPage = having({ replies: listOf(reply), more: flag }, ['replies', 'more'])
 
-export const threadList = object({ threads: listOf(thread) }, ['threads'])
-const workingMemoryVersion = object(
+export const threadList = having({ threads: listOf(thread) }, ['threads'])
+const workingMemoryVersion = having(
   { version: count, workingMemory: { anyOf: [text, record] }, updatedAt: text }, ['version', 'workingMemory', 'updatedAt'],
 )
-export const workingMemoryVersions = object({ versions: listOf(workingMemoryVersion) }, ['versions'])
-export const undoneWorkingMemory = object({ version: count }, ['version'])
+export const workingMemoryVersions = having({ versions: listOf(workingMemoryVersion) }, ['versions'])
+export const undoneWorkingMemory = having({ version: count }, ['version'])
 
 /** Of a route that rejects every request. */
 export const neverAnswered: JSONSchema = { not: {} }
 
 /** Of a webhook: what its source answers. */
 export const webhookAnswer = record
-export const alive = object({ status: { const: 'ok' } }, ['status'])
-export const ready = object({ status: { const: 'ready' } }, ['status'])
-export const ticked = object(
+export const alive = having({ status: { const: 'ok' } }, ['status'])
+export const ready = having({ status: { const: 'ready' } }, ['status'])
+export const ticked = having(
   { threads: count, notifications: count, schedules: count, watches: count, pruned: count },
   ['threads', 'notifications', 'schedules', 'watches', 'pruned'],
 )
-export const openApiDocument = object(
+export const openApiDocument = having(
   { openapi: text, info: record, servers: listOf(record), paths: record, components: record }, ['openapi', 'info', 'paths'],
 )

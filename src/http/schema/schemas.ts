@@ -13,20 +13,23 @@ export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000
 export const limit: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
 export const ids: JSONSchema = { type: 'array', items: id, maxItems: 1_000 }
 
-/** An object with these properties. Others, which existing clients send, are ignored. */
+/** An object of a request with these properties. Others are rejected by name: what is accepted has an effect. */
 export function object(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
-  return { type: 'object', properties, required }
+  return { ...having(properties, required), additionalProperties: false }
 }
 
 /** An object with these properties and any others, which are read too: generated clients may send them. */
 export function open(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
-  return { ...object(properties, required), additionalProperties: true }
+  return { ...having(properties, required), additionalProperties: true }
 }
 
-/** An object with these properties only. */
-export function closed(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
-  return { ...object(properties, required), additionalProperties: false }
+/** An object of a response, with at least these properties. */
+export function having(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
+  return { type: 'object', properties, required }
 }
+
+/** What existing clients send by themselves, and what has no effect here: docs/server.md lists it. */
+export const ignored: JSONSchema = { description: 'Existing clients send it. It has no effect.' }
 
 const part: JSONSchema = open({ type: { enum: ['text', 'file', 'image'] } }, ['type'])
 
@@ -35,16 +38,14 @@ const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxIt
 /** Attributes may be any JSON: values other than strings, numbers and booleans are written as JSON. */
 const signalExtras = { id, attributes: record, metadata: record, providerOptions: record }
 
-/** A client may send back a message that it received, with its `createdAt`: that has to be a time, and is ignored. */
-const messageObject = object({ contents, createdAt: anything, ...signalExtras }, ['contents'])
-export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
-export const messageFields = Object.keys(messageObject.properties)
+/** A client may send a signal that it received again: the times have to be times, and are ignored. */
+const received = { createdAt: anything, acceptedAt: anything, guarded: anything }
+const signalProperties = { type: text, tagName: text, contents, transient: flag, ...signalExtras, ...received }
 
-export const signal = object(
-  { type: text, tagName: text, contents, createdAt: text, transient: flag, ...signalExtras },
-  ['type', 'contents'],
-)
-export const signalFields = Object.keys(signal.properties)
+/** `type` and `tagName`: of a user's signal that was received. */
+const messageObject = object(signalProperties, ['contents'])
+export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
+export const signal = object(signalProperties, ['type', 'contents'])
 
 export const state = object(
   {
@@ -53,8 +54,6 @@ export const state = object(
   },
   ['cacheKey', 'contents'],
 )
-
-export const stateFields = Object.keys(state.properties)
 
 /** The options of a run that can be written as JSON. */
 export const runOptions: Record<string, JSONSchema> = {
@@ -76,25 +75,25 @@ const memoryChoices = { lastMessages, semanticRecall: { anyOf: [flag, record] },
 /** The options of memory that a caller may choose. */
 export const memoryOptions = object(memoryChoices)
 
-/** Options of a run that existing clients send, and that have no effect: traces are configured on the server. */
-export const toleratedOptions: Record<string, JSONSchema> = { tracingOptions: anything }
+/** Options of a run that existing clients send: traces are configured on the server. */
+export const toleratedOptions: Record<string, JSONSchema> = { tracingOptions: ignored }
 
 /** The options of the run that a send may start. Its thread is that of the send, which `memory` may repeat. */
-const sentThread = { anyOf: [id, closed({ id, title: text, metadata: record })] }
-const sentMemory = { thread: sentThread, resource: id, options: closed(memoryChoices) }
-export const streamOptions = closed({ ...runOptions, ...toleratedOptions, runId: id, memory: closed(sentMemory) })
+const sentThread = { anyOf: [id, object({ id, title: text, metadata: record })] }
+const sentMemory = { thread: sentThread, resource: id, options: memoryOptions }
+export const streamOptions = object({ ...runOptions, ...toleratedOptions, runId: id, memory: object(sentMemory) })
 
 /** The options of a run that continues with results of a client's tools: clients repeat those of the run before it, with its id. */
-const sameThread = { anyOf: [id, closed({ id }, ['id'])] }
-export const continuedOptions = closed({ ...streamOptions.properties, memory: closed({ ...sentMemory, thread: sameThread }) })
+const sameThread = { anyOf: [id, object({ id }, ['id'])] }
+export const continuedOptions = object({ ...streamOptions.properties, memory: object({ ...sentMemory, thread: sameThread }) })
 
 /** The target of a send: the active run, or a thread of a resource. */
 export const target = {
   runId: id,
   resourceId: id,
   threadId: id,
-  ifActive: closed({ behavior: { enum: activeBehaviors }, attributes: record }),
-  ifIdle: closed({ behavior: { enum: idleBehaviors }, attributes: record, streamOptions }),
+  ifActive: object({ behavior: { enum: activeBehaviors }, attributes: record }),
+  ifIdle: object({ behavior: { enum: idleBehaviors }, attributes: record, streamOptions }),
 }
 
 export const threadScope: Record<string, JSONSchema> = { threadId: id, resourceId: id }

@@ -24,7 +24,7 @@ const content = new Set(['message', 'messages', 'signal', 'state', 'watch', 'not
 
 /** Values that are right, by the name of the option. */
 const samples: Record<string, unknown> = {
-  tracingOptions: {},
+  tracingOptions: {}, messageId: 'm-1',
   maxSteps: 3, toolChoice: 'auto', activeTools: ['pay'], modelSettings: { temperature: 0 }, headers: { authorization: 'x' }, providerOptions: { openai: { previousResponseId: 'x' } },
   requestContext: { tier: 'gold' }, instructions: 'Obey.', system: 'Obey.', structuredOutput: { schema: { type: 'object', properties: {} } }, schema: { type: 'object' }, requireToolApproval: false,
   clientTools: { look: { description: 'x', inputSchema: { type: 'object', properties: {} } } }, jsonPromptInjection: true, name: 'x', description: 'x', metadata: { a: 1 }, title: 'x',

@@ -30,7 +30,7 @@ it('[H1.10] a decision that names a request carries its digest back, and the ans
   const key = 'a-long-and-random-key'
   const { ask } = await served({ clerk }, { auth: apiKeys({ [key]: { id: 'ann', resources: ['user-1'] } }) })
   const post = async (path: string, json: object) => {
-    const answer = await ask(`/agents/clerk/${path}`, { json: { ...thread, ...json }, headers: { authorization: `Bearer ${key}` } })
+    const answer = await ask(`/agents/clerk/${path}`, { json: { ...('runId' in json ? {} : thread), ...json }, headers: { authorization: `Bearer ${key}` } })
     return { status: answer.status, ...((await answer.json()) as { code?: string; details?: { field?: string }; decided?: object; runId?: string }) }
   }
   const request = async (): Promise<Request | undefined> => (await clerk.listSuspendedRuns()).runs[0]?.toolCalls[0]?.request

@@ -55,7 +55,7 @@ const rows: Row[] = [
   { route: 'POST /agents/{agentId}/threads/subscribe', body: () => thread, until: ': connected' },
   { route: 'POST /agents/{agentId}/threads/abort', body: () => ({ ...thread, expectedRunId: 'none' }) },
   { route: 'GET /agents/{agentId}/suspended-runs', waiting: 'Pay', query: `threadId=${threadId}&resourceId=${resourceId}&fromDate=2020-01-01T00:00:00Z&page=0&perPage=10` },
-  { route: 'POST /agents/{agentId}/send-tool-approval', waiting: 'Pay', body: ({ toolCallId }) => ({ ...thread, toolCallId, approved: true, format: 'chunks' }) },
+  { route: 'POST /agents/{agentId}/send-tool-approval', waiting: 'Pay', body: ({ toolCallId }) => ({ ...thread, toolCallId, approved: true }) },
   { route: 'POST /agents/{agentId}/approve-tool-call', waiting: 'Pay', body: decision },
   { route: 'POST /agents/{agentId}/decline-tool-call', waiting: 'Pay', body: (world) => ({ ...decision(world), reason: 'No.' }) },
   { route: 'POST /agents/{agentId}/approve-tool-call-generate', waiting: 'Pay', body: decision },

@@ -5,9 +5,9 @@ export function shiftedClock(ms: number): Clock {
   return { now: () => systemClock.now() + ms, after: (wait, run, options) => systemClock.after(wait, run, options) }
 }
 
-/** A clock that jumps: its timers run in the time of the system. */
-export function jumpingClock(): Clock & { jump(ms: number): void } {
-  let shift = 0
+/** A clock that jumps, so much ahead at first: its timers run in the time of the system. */
+export function jumpingClock(ahead = 0): Clock & { jump(ms: number): void } {
+  let shift = ahead
   return {
     now: () => systemClock.now() + shift,
     after: (wait, run, options) => systemClock.after(wait, run, options),

@@ -48,7 +48,7 @@ export interface MemoryConfig extends MemoryOptions {
   formerEmbedder?: EmbedderInput
   /**
    * The store of the vectors: any object with the methods of a `VectorStore`. Defaults to the index beside the messages, which a
-   * `LibSQLVector` stands for. `false`: no vectors.
+   * `LibSQLVector` stands for. `false`: no vectors, and no `embedder`.
    */
   vector?: VectorOption
   /** The same options, nested. */

@@ -50,7 +50,9 @@ export interface ChunkPayloads {
   }
   'tool-output': Call & { output: unknown }
   'tool-result':
-    & Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Approved & Meta
+    & Call
+    & { args: JSONValue; result: JSONValue; isError?: boolean; errorCode?: string; providerExecuted?: boolean; preliminary?: boolean }
+    & Approved & Meta
   'tool-error': Call & { args: JSONValue; error: ChunkError } & Approved
   'tool-output-denied': Call & { args: JSONValue; by?: string; reason?: string }
   'step-finish': StepFinishPayload

@@ -75,3 +75,52 @@ describe('the words of an error that a tool throws', () => {
     }
   })
 })
+
+describe('the words of a tool that the provider executed', () => {
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } } as never
+  const search = { toolCallId: 'ws-1', toolName: 'web_search' }
+  const failed: Record<string, unknown> = { 'a text': words, 'an object': { type: 'web_search_tool_result_error', errorCode: 'unavailable', message: words } }
+
+  it.each(Object.keys(failed))('[H3.11] reach the model and no tenant by any door, as %s: it gets a code and the id of the call', async (form) => {
+    const lines: string[] = []
+    const log = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+    const result = failed[form] as never
+    const model = scriptedModel(({ prompt }) => (JSON.stringify(prompt).includes('Again') ? 'Yes.' : {
+      parts: [
+        { type: 'tool-call', ...search, input: '{}', providerExecuted: true },
+        { type: 'tool-result', ...search, result, isError: true, providerMetadata: { openai: { note: words } } },
+        { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Sorry.' }, { type: 'text-end', id: 't' },
+        { type: 'finish', finishReason: { unified: 'stop', raw: 'x' }, usage },
+      ],
+    }))
+    const payer = new Agent({ id: 'payer', description: 'Pays.', model })
+    const calling = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'tool' ? 'Sorry.' : { toolCalls: [{ toolName: 'agent-payer', input: { prompt: 'Pay' } }] }))
+    const agents = { guide: new Agent({ id: 'guide', model, memory: new Memory() }), above: new Agent({ id: 'above', model: calling, agents: { payer } }) }
+    const { ask } = await served(agents, {
+      logger: { debug: log, info: log, warn: log, error: log },
+      auth: apiKeys({ [keys.tenant]: { id: 'tenant', resources: ['user-1'] }, [keys.operator]: { id: 'admin', resources: '*' } }),
+    })
+    const as = async (who: keyof typeof keys, path: string, json?: unknown) =>
+      (await ask(path, { ...(json === undefined ? {} : { json }), headers: { authorization: `Bearer ${keys[who]}` } })).text()
+    const doors: Record<string, () => Promise<string>> = {
+      generate: () => as('tenant', '/agents/guide/generate', { messages: 'Pay' }),
+      'generate on a thread': () => as('tenant', '/agents/guide/generate', { messages: 'Pay', memory: mine }),
+      stream: () => as('tenant', '/agents/guide/stream', { messages: 'Pay' }),
+      'stream of an agent above': () => as('tenant', '/agents/above/stream', { messages: 'Pay', memory: { thread: 't2', resource: 'user-1' } }),
+      chat: () => as('tenant', '/agents/guide/chat', { id: 't1', resourceId: 'user-1', messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Pay' }] }] }),
+      messages: () => as('tenant', '/memory/threads/t1/messages?agentId=guide&resourceId=user-1'),
+    }
+    for (const [door, open] of Object.entries(doors)) {
+      const text = await open()
+      expect([door, hasPlanted(text), text.includes("The model's provider failed (provider_error). The operator finds the reason in the log, under ws-1.")]).toEqual([door, [], true])
+      // A page shows it as history does: as an error, not as a result.
+      if (door === 'chat') expect(text).toContain('"type":"tool-output-error"')
+    }
+    expect(hasPlanted(await as('operator', '/memory/threads/t1/messages?agentId=guide&resourceId=user-1'))).toContain(planted[1])
+    await as('tenant', '/agents/guide/generate', { messages: 'Again', memory: mine })
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain(planted[1])
+    const logged = lines.filter((line) => line.includes('hidden from its caller'))
+    expect([logged.length, logged[0]?.includes(String(planted[1]))]).toEqual([1, true])
+    expect(lines.join('\n')).not.toContain(planted[0])
+  })
+})

@@ -111,6 +111,13 @@ describe('vector of a memory', () => {
     expect((await memory.recall({ threadId: 'monday', vectorSearchString: 'hound' })).incomplete).toBeUndefined()
   })
 
+  it('[K2.7] an embedder beside vector: false is rejected by name: it would make no vector', () => {
+    for (const make of [() => new Memory({ embedder: dogs, vector: false }), () => new Memory({ embedder: dogs, formerEmbedder: dogs, vector: false }), () => new SemanticRecall({ embedder: dogs, vector: false })]) {
+      expect(make).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { option: 'embedder' } }))
+    }
+    expect([new Memory({ vector: false }).embedder, new SemanticRecall({ vector: false }).embedder]).toEqual([undefined, undefined])
+  })
+
   it('[K4.4] is rejected by name without the methods that recall calls, without an embedder, and without a name', () => {
     expect(() => new Memory({ embedder: dogs, vector: { query() {}, upsert() {} } as never })).toThrow(/vector must be a vector store.*no createIndex\(\), no listIndexes\(\), no deleteVector\(\)/)
     expect(() => new Memory({ vector: foreign('x') })).toThrow(/needs an embedder/)

@@ -4,7 +4,7 @@ import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Signal, SignalContents } from '../../signals/signal.ts'
 import type { OverWire } from '../connection.ts'
-import { hasCall, type ThreadView, type WaitingApproval } from '../view/thread-view.ts'
+import { failureText, hasCall, type ThreadView, type WaitingApproval } from '../view/thread-view.ts'
 
 /** A tool that waits for data. `addToolOutput` gives it, as `output`. */
 export type WaitingForData = {
@@ -88,7 +88,8 @@ function runUIChunks(chunk: RunChunk): UIChunk[] {
       return [question({ toolCallId, toolName, args, payload: suspendPayload })]
     }
     case 'tool-result': {
-      const { toolCallId, result, preliminary } = chunk.payload
+      const { toolCallId, result, preliminary, isError } = chunk.payload
+      if (isError) return [{ type: 'tool-output-error', toolCallId, errorText: failureText(result) }]
       return [{ type: 'tool-output-available', toolCallId, output: result, ...(preliminary ? { preliminary } : {}) }]
     }
     case 'tool-error':

@@ -90,6 +90,11 @@ function withCall(view: ThreadView, toolCallId: string, change: (part: UIToolPar
   return withMessage(view, { ...message, parts: message.parts.map((part) => (isCall(part, toolCallId) ? change(part) : part)) })
 }
 
+/** The error of a tool that the provider executed, as history has it. */
+export function failureText(result: unknown): string {
+  return typeof result === 'string' ? result : JSON.stringify(result)
+}
+
 export function hasCall(message: UIMessage | undefined, toolCallId: string): boolean {
   return message?.parts.some((part) => isCall(part, toolCallId)) ?? false
 }
@@ -243,8 +248,9 @@ function reduceToolChunk(view: ThreadView, chunk: RunChunk): ThreadView {
       if (chunk.payload.preliminary) return view
       return finishCall(view, chunk.payload.toolCallId, (part) => ({
         ...callOf(part),
-        state: 'output-available',
-        output: (payloadOf(chunk) as { result?: unknown }).result,
+        ...(chunk.payload.isError
+          ? { state: 'output-error', errorText: failureText(chunk.payload.result) }
+          : { state: 'output-available', output: (payloadOf(chunk) as { result?: unknown }).result }),
         ...approvalOf(chunk.payload),
       }))
     case 'tool-error':

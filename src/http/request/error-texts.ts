@@ -15,7 +15,7 @@ const foreignTexts: ReadonlySet<string> = new Set<HeedErrorCode>([
 const maxLogged = 1_000
 
 /** Chunks that may contain errors. */
-const suspects: ReadonlySet<string> = new Set(['error', 'tool-error', 'tool-output', 'data-thread-snapshot'])
+const suspects: ReadonlySet<string> = new Set(['error', 'tool-error', 'tool-result', 'tool-output', 'data-thread-snapshot'])
 
 /** Fields of schedules and notifications with the text of an error. */
 const recordErrors = ['lastError', 'lastDeliveryError'] as const
@@ -40,6 +40,7 @@ export class ErrorTexts {
   }
 
   readonly showChunk = <T extends StreamedChunk>(chunk: T): T => {
+    if (chunk.type === 'tool-result' && !(isObject(chunk.payload) && chunk.payload.isError)) return chunk
     return suspects.has(chunk.type) ? (this.#show(chunk, chunk.runId ?? '') as T) : chunk
   }
 
@@ -71,6 +72,7 @@ export class ErrorTexts {
       return { ...own, reason: publicText(own.code, run) }
     }
     if (own.type === 'tool-error' && isObject(own.payload)) return this.#toolError(own, own.payload, run)
+    if (own.type === 'tool-result' && isObject(own.payload) && own.payload.isError) return this.#failedResult(own, own.payload, run)
     if (own.type === 'tool-invocation') return isObject(own.toolInvocation) ? this.#invocation(own, own.toolInvocation, run, calls) : value
     let copy: Record<string, unknown> | undefined
     for (const [name, inner] of Object.entries(own)) {
@@ -90,12 +92,24 @@ export class ErrorTexts {
     return { ...chunk, payload: { ...payload, error: { ...error, message } } }
   }
 
+  /** Of a tool that the provider executed. What the provider says about the result may repeat the error. */
+  #failedResult(chunk: Record<string, unknown>, payload: Record<string, unknown>, runId: string): unknown {
+    const { providerMetadata: _, ...shown } = payload
+    if (!foreignTexts.has(String(payload.errorCode))) return chunk
+    const error = typeof payload.result === 'string' ? payload.result : JSON.stringify(payload.result)
+    const result = this.#hidden(String(payload.errorCode), String(payload.toolCallId), { runId, error })
+    return { ...chunk, payload: { ...shown, result } }
+  }
+
   #invocation(part: Record<string, unknown>, call: Record<string, unknown>, runId: string, calls: HiddenCalls): unknown {
-    const { errorText, errorCode, toolCallId } = call
+    const { errorText, toolCallId } = call
+    // Errors of a provider's tools that were stored before they had a code are the provider's too.
+    const { errorCode = part.providerExecuted === true ? 'provider_error' : undefined } = call
     if (typeof errorText !== 'string' || !foreignTexts.has(String(errorCode))) return part
+    const { resultProviderMetadata: _, ...rest } = part
     const shown = this.#hidden(String(errorCode), String(toolCallId), { runId, error: errorText })
     calls.set(String(toolCallId), { errorText, shown })
-    return { ...part, toolInvocation: { ...call, errorText: shown } }
+    return { ...rest, toolInvocation: { ...call, errorText: shown } }
   }
 
   /** The text for the caller, with the id under which the log has the other. */
@@ -133,16 +147,23 @@ function withoutRepeated(value: unknown, calls: HiddenCalls): unknown {
   const hidden = typeof value.toolCallId === 'string' ? calls.get(value.toolCallId) : undefined
   let copy: Record<string, unknown> | undefined
   for (const [name, inner] of Object.entries(value)) {
+    // What a provider says about a result may repeat its error.
+    if (hidden && (name === 'resultProviderMetadata' || (name === 'providerOptions' && value.type === 'tool-result'))) {
+      delete (copy ??= { ...value })[name]
+      continue
+    }
     // A prompt has the text with its tags escaped.
-    const isOutput = hidden && name === 'output' && isObject(inner) && inner.type === 'error-text'
-    const shown = isOutput ? { ...inner, value: hidden.shown } : inner === hidden?.errorText ? hidden?.shown : withoutRepeated(inner, calls)
+    const isOutput = hidden && name === 'output' && isObject(inner) && (inner.type === 'error-text' || inner.type === 'error-json')
+    const shown = isOutput ? { type: 'error-text', value: hidden.shown }
+      : inner === hidden?.errorText ? hidden?.shown : withoutRepeated(inner, calls)
     if (shown !== inner) (copy ??= { ...value })[name] = shown
   }
   return copy ?? value
 }
 
 /** JSON that may contain an error. */
-const inJSON = /"type":"(?:data-)?error"|"status":"parked"|"action":"rejected"|"errorCode":"|"last(?:Delivery)?Error":"/
+const inJSON
+  = /"type":"(?:data-)?error"|"status":"parked"|"action":"rejected"|"errorCode":"|"state":"output-error"|"last(?:Delivery)?Error":"/
 
 function keepIfSame(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   return after.every((item, index) => item === before[index]) ? before : after

@@ -66,7 +66,11 @@ export function embedderWith(
   { embedder, formerEmbedder }: { embedder?: EmbedderInput; formerEmbedder?: EmbedderInput },
   recall?: MemoryOptions['semanticRecall'],
 ): TextEmbedder | undefined {
-  if (vector === false) return undefined
+  if (vector === false && embedder !== undefined) {
+    throw new HeedError('invalid_argument', 'embedder makes vectors, and vector: false keeps none. Leave one of them out.', {
+      details: { option: 'embedder' },
+    })
+  }
   if (embedder === undefined) {
     if (!isPlaced(vector)) return undefined
     throw new HeedError('invalid_argument', 'A vector store needs an embedder, which makes the vectors. Set embedder too.', {

@@ -354,8 +354,10 @@ export class StepRecorder {
     )
     if (call && !result.preliminary) {
       call.toolInvocation.state = result.isError ? 'output-error' : 'result'
-      if (result.isError) call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
-      else call.toolInvocation.result = value
+      if (result.isError) {
+        call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
+        call.toolInvocation.errorCode = 'provider_error'
+      } else call.toolInvocation.result = value
       if (result.providerMetadata !== undefined) call.resultProviderMetadata = result.providerMetadata as ProviderOptions
     }
     return this.#chunk('tool-result', {
@@ -364,7 +366,7 @@ export class StepRecorder {
       args: call?.toolInvocation.args ?? null,
       result: value,
       providerExecuted: true,
-      ...(result.isError ? { isError: true } : {}),
+      ...(result.isError ? { isError: true, errorCode: 'provider_error' } : {}),
       ...(result.preliminary ? { preliminary: true } : {}),
       ...meta(result),
     })

@@ -114,8 +114,11 @@ export class ToolDisplay {
       : { toolCallId, toolName, args, state: 'result', result }
     const seen = await this.#transformed(invocation, 'display')
     const payload = { ...chunk.payload, args: seen.args }
-    if (seen.errorText !== invocation.errorText) payload.result = seen.errorText ?? ''
-    else if (!isError) payload.result = seen.result ?? null
+    if (seen.errorText !== invocation.errorText) {
+      payload.result = seen.errorText ?? ''
+      // A text that a rule made is for readers.
+      delete payload.errorCode
+    } else if (!isError) payload.result = seen.result ?? null
     return this.#run.publish({ ...chunk, payload })
   }
 

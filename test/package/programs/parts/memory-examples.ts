@@ -33,7 +33,8 @@ export const memories = [
   new Memory({ options: { semanticRecall: false } }),
   new Memory({ semanticRecall: { enabled: true }, embedder: new ModelRouterEmbeddingModel('openai/text-embedding-3-small') }),
   new Memory({ embedder: 'openai/text-embedding-3-small' }),
-  new Memory({ embedder: localEmbedder(), vector: false }),
+  new Memory({ embedder: localEmbedder() }),
+  new Memory({ vector: false }),
 ]
 
 export class AttachmentUploader implements Processor {

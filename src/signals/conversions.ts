@@ -7,9 +7,9 @@ import { firstString } from '../message/read/raw.ts'
 import type { MessageRow } from '../message/row.ts'
 import { canonicalContents, partsOf } from './contents.ts'
 import { renderSignal } from './render.ts'
-import {
-  kindOf, SIGNAL_TYPES, type CreatedAgentSignal, type ModelSignal, type Signal, type SignalDataChunk, type SignalDataPart, type SignalKind,
-  type SignalType, type StoredAttributes, type StoredContents, type StoredPart,
+import type {
+  CreatedAgentSignal, ModelSignal, Signal, SignalDataChunk, SignalDataPart, SignalInputType, SignalKind, SignalType, StoredAttributes,
+  StoredContents, StoredPart,
 } from './signal.ts'
 import { isXMLName } from './tags.ts'
 
@@ -89,6 +89,22 @@ function rowPart(part: StoredPart): MessagePart {
 function recordOf(row: Pick<StoredMessage, 'role' | 'content'>): Record<string, unknown> {
   const record = row.role === 'signal' ? row.content.metadata?.signal : undefined
   return isPlainObject(record) ? record : {}
+}
+
+export const SIGNAL_TYPES: readonly SignalType[] = ['user', 'state', 'reactive', 'notification']
+
+const kinds: ReadonlyMap<string, SignalKind> = new Map<SignalInputType, SignalKind>([
+  ['user', { type: 'user', tagName: 'user' }],
+  ['state', { type: 'state', tagName: 'state' }],
+  ['reactive', { type: 'reactive', tagName: 'system-reminder' }],
+  ['notification', { type: 'notification', tagName: 'notification' }],
+  ['user-message', { type: 'user', tagName: 'user' }],
+  ['system-reminder', { type: 'reactive', tagName: 'system-reminder' }],
+])
+
+/** The type and the default tag of a written type; undefined for an unknown one. */
+export function kindOf(type: unknown): SignalKind | undefined {
+  return typeof type === 'string' ? kinds.get(type) : undefined
 }
 
 /** Values of a row's type that name the format of a message, not a signal. */

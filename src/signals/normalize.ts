@@ -1,13 +1,11 @@
 import { describeValue } from '../base/arguments.ts'
 import { isName, isObject, isPlainObject } from '../base/json.ts'
 import { parseDate } from '../message/read/raw.ts'
-import { isoTime } from './conversions.ts'
+import { isoTime, kindOf, SIGNAL_TYPES } from './conversions.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normalizeContents, utf8Length } from './contents.ts'
 import { copyJSON, copyJSONObject, copyProviderOptions, invalidSignal, readField } from './input-fields.ts'
-import {
-  isPlain, kindOf, SIGNAL_TYPES, type MessageInput, type Signal, type SignalInput, type StoredAttributes,
-} from './signal.ts'
-import { isXMLName, needsGuard, RESERVED_TAGS } from './tags.ts'
+import type { MessageInput, Signal, SignalInput, StoredAttributes } from './signal.ts'
+import { isPlain, isXMLName, needsGuard, RESERVED_TAGS } from './tags.ts'
 
 export interface NormalizeContext {
   /** For a signal without a caller id. */

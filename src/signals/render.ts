@@ -1,8 +1,8 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider'
 import { isURLText, parseDataURL } from '../message/file-data.ts'
 import { partsOf } from './contents.ts'
-import { escapeAttribute, escapeText, needsGuard, RESERVED_TAGS } from './tags.ts'
-import { isPlain, type ModelSignal, type StoredAttributes, type StoredFilePart, type StoredPart, type UserModelMessage } from './signal.ts'
+import type { ModelSignal, StoredAttributes, StoredFilePart, StoredPart, UserModelMessage } from './signal.ts'
+import { escapeAttribute, escapeText, isPlain, needsGuard, RESERVED_TAGS } from './tags.ts'
 
 /**
  * The message that a model receives for a signal. Equal signals have equal bytes.

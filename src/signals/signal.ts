@@ -120,11 +120,6 @@ export interface SignalDataChunk extends SignalDataPart {
   runId: string
 }
 
-/** True for input that the model receives as an ordinary user message: without an element, its text unchanged. */
-export function isPlain(signal: Pick<Signal, 'type' | 'tagName' | 'attributes'>): boolean {
-  return signal.type === 'user' && signal.tagName === 'user' && Object.keys(signal.attributes ?? {}).length === 0
-}
-
 /** The four types of a signal. The model sees its `tagName`. */
 export type SignalType = 'user' | 'state' | 'reactive' | 'notification'
 
@@ -134,20 +129,4 @@ export type SignalInputType = SignalType | 'user-message' | 'system-reminder'
 export interface SignalKind {
   type: SignalType
   tagName: string
-}
-
-export const SIGNAL_TYPES: readonly SignalType[] = ['user', 'state', 'reactive', 'notification']
-
-const kinds: ReadonlyMap<string, SignalKind> = new Map<SignalInputType, SignalKind>([
-  ['user', { type: 'user', tagName: 'user' }],
-  ['state', { type: 'state', tagName: 'state' }],
-  ['reactive', { type: 'reactive', tagName: 'system-reminder' }],
-  ['notification', { type: 'notification', tagName: 'notification' }],
-  ['user-message', { type: 'user', tagName: 'user' }],
-  ['system-reminder', { type: 'reactive', tagName: 'system-reminder' }],
-])
-
-/** The type and the default tag of a written type; undefined for an unknown one. */
-export function kindOf(type: unknown): SignalKind | undefined {
-  return typeof type === 'string' ? kinds.get(type) : undefined
 }

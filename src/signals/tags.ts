@@ -1,10 +1,15 @@
 import { partsOf } from './contents.ts'
-import type { StoredContents } from './signal.ts'
+import type { Signal, StoredContents } from './signal.ts'
 
 /** The tags that Heed itself writes into a prompt. */
 export const RESERVED_TAGS: readonly string[] = [
   'user', 'state', 'notification', 'notification-summary', 'system-reminder', 'working-memory', 'recalled-messages',
 ]
+
+/** True for input that the model receives as an ordinary user message: without an element, its text unchanged. */
+export function isPlain(signal: Pick<Signal, 'type' | 'tagName' | 'attributes'>): boolean {
+  return signal.type === 'user' && signal.tagName === 'user' && Object.keys(signal.attributes ?? {}).length === 0
+}
 
 /**
  * True for contents that a model might read as one of the `reserved` tags, opening or closing. Invisible characters before the name or

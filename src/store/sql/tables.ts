@@ -38,7 +38,8 @@ export class SqlTables implements ThreadTables {
   #addedBytes: Map<string, number> | undefined
   /** Whether rows of a deleted thread remain. */
   purging = false
-  readonly #locks: ThreadLocks
+  /** Where threads are locked one by one; a transaction of a file locks the whole file. */
+  readonly #locks: ThreadLocks | undefined
   readonly lock?: NonNullable<ThreadTables['lock']>
   readonly lockOwned?: NonNullable<ThreadTables['lockOwned']>
   readonly lockAll?: NonNullable<ThreadTables['lockAll']>
@@ -52,9 +53,9 @@ export class SqlTables implements ThreadTables {
     this.titles = new SqlTitles(statements)
     this.newId = ids
     this.recent = new Recent(statements)
-    this.#locks = new ThreadLocks(statements)
     if (!statements.lockThreads) return
-    this.lock = (threadIds, { below = false } = {}) => this.#lock(threadIds, below)
+    const locks = (this.#locks = new ThreadLocks(statements))
+    this.lock = (threadIds, { below = false } = {}) => this.#lock(locks.add(threadIds, below))
     this.lockOwned = (owner) => statements.lockThreads?.({ ids: [], owner })
     this.lockAll = (records) => statements.lockDomain?.(records)
     this.foreseeWindow = (thread, window) => readWindowRows(statements, this.recent.rows(), thread, window)
@@ -64,8 +65,7 @@ export class SqlTables implements ThreadTables {
     return this.#clock.now()
   }
 
-  #lock(threadIds: readonly string[], below: boolean): boolean {
-    const added = this.#locks.add(threadIds, below)
+  #lock(added: readonly string[]): boolean {
     // One of them may have changed since it was read without the lock.
     for (const id of added) if (this.#loaded.get(id)?.changed === false) this.#loaded.delete(id)
     return added.length > 0
@@ -94,7 +94,7 @@ export class SqlTables implements ThreadTables {
     // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
     if (this.#loaded.size > 0) this.#loaded = new Map()
     if (this.#lanes.size > 0) this.#lanes.clear()
-    this.#locks.forget()
+    this.#locks?.forget()
     this.#addedBytes = undefined
     this.recent.newTransaction()
   }
@@ -119,7 +119,7 @@ export class SqlTables implements ThreadTables {
     if (recent) return this.#load(recent.thread, false, recent.run).thread
     const thread = this.#db.one<ThreadRecord>(sql.thread, id)
     if (!thread) return undefined
-    const run = this.#locks.has(id) && thread.begun === 1 ? this.#db.one<RunRecord>(sql.activeRun, thread.key) : undefined
+    const run = this.#locks?.has(id) && thread.begun === 1 ? this.#db.one<RunRecord>(sql.activeRun, thread.key) : undefined
     return this.#load(thread, false, run).thread
   }
 

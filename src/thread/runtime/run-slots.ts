@@ -30,6 +30,12 @@ export class RunSlotPool {
   }
 }
 
+/** Whether a send may claim its thread, and the slot that was taken for that. */
+export interface SendClaim {
+  mayClaim: boolean
+  slot?: Release
+}
+
 /** How long a caller that is refused should wait. */
 const retryAfterMs = 5_000
 
@@ -48,11 +54,9 @@ export class RunSlots {
     this.#pool = pool
   }
 
-  /** Whether the send may claim its thread, and the slot that was taken for that. */
-  forSend({ threadId, boundTo }: Send): { mayClaim: boolean; slot?: Release } {
+  /** For a send to a thread that has no run here. */
+  forSend({ threadId, boundTo }: Send): SendClaim {
     if (this.#runtime.draining) return { mayClaim: false }
-    // A run of the thread here has a slot already.
-    if (this.#runtime.hostOf(threadId)) return { mayClaim: true }
     const slot = this.take(threadId, boundTo !== undefined && activeCall() !== undefined)
     return slot ? { mayClaim: true, slot } : { mayClaim: false }
   }
@@ -137,9 +141,12 @@ export class RunSlots {
     return this.#pool.slots.waiting > 0
   }
 
-  /** Refuses a request that would start a run while too many wait. Nothing of it is stored. A promise only where too many wait. */
+  /**
+   * Refuses a request that would start a run while too many wait. Nothing of it is stored. For a send to a thread that has no run here. A
+   * promise only where too many wait.
+   */
   checkOverload({ threadId, ifIdle }: Send): Promise<void> | undefined {
-    if (!this.#isOverloaded || ifIdle.behavior !== 'wake' || this.#runtime.hostOf(threadId)) return undefined
+    if (!this.#isOverloaded || ifIdle.behavior !== 'wake') return undefined
     return this.#runtime.store.getThread({ threadId }).then((thread) => {
       if (!thread || thread.status === 'idle') throw overloaded()
     })

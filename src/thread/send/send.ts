@@ -9,6 +9,7 @@ import { callerQuota } from '../../store/contract/usage.ts'
 import { AcceptTrace } from '../../tracing/accept-trace.ts'
 import { telemetryFor } from '../../tracing/telemetry.ts'
 import { declineAll } from '../control/resume.ts'
+import type { SendClaim } from '../runtime/run-slots.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { publishPersisted } from '../stream/echoes.ts'
@@ -225,9 +226,11 @@ export class Sends {
     if (quota) send.quota = quota
     if (!runtime.isOpen || runtime.closing) await runtime.open()
     if (runtime.lease.failure) throw runtime.lease.failure
-    const checking = runtime.runSlots.checkOverload(send)
+    // A run of the thread here has its slot.
+    const isHosted = !runtime.draining && runtime.hostOf(send.threadId) !== undefined
+    const checking = isHosted ? undefined : runtime.runSlots.checkOverload(send)
     if (checking) await checking
-    const { mayClaim, slot } = runtime.runSlots.forSend(send)
+    const { mayClaim, slot }: SendClaim = isHosted ? { mayClaim: true } : runtime.runSlots.forSend(send)
     const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([mayClaim ? send : withoutClaim(send)])).catch(
       (error: unknown) => {
         slot?.()

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { browserEntries } from './checks/entries.ts'
-import { checkPack } from './checks/pack.ts'
+import { checkPack } from './checks/pack/pack.ts'
 import { findProgram } from './programs.ts'
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url))

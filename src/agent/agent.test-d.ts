@@ -200,5 +200,5 @@ void agent.subscribeToThread({ resourceId: 'u' })
 void agent.sendToolApproval({ approved: true })
 // @ts-expect-error that is no memory
 void new Agent({ id: 'x', memory: () => ({ lastMessages: 3 }) })
-// @ts-expect-error a list of what waits
+// @ts-expect-error a list of pending signals
 void agent.cancelQueued({ threadId: 't' })

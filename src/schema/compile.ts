@@ -1,4 +1,4 @@
-import type { ErrorObject } from 'ajv'
+import type { Ajv, ErrorObject } from 'ajv'
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, HeedError } from '../base/errors.ts'
@@ -144,10 +144,12 @@ export function describeIssues(issues: readonly Issue[]): string {
 export async function jsonSchemaValidator(
   { $schema: draft, ...schema }: JSONSchema7, { allErrors = true }: { allErrors?: boolean } = {},
 ): Promise<(value: unknown) => Validation> {
-  const Ajv = await validatorOf(draft)
-  const ajv = new Ajv({ allErrors, strict: false, logger: false })
+  const { Ajv, drafts } = await validatorOf(draft)
+  // A validator compiles the schema of schemas when it checks its first one, which takes longer than the schema of most tools.
+  const ajv = new Ajv({ allErrors, strict: false, logger: false, validateSchema: false })
   let check: ReturnType<typeof ajv.compile>
   try {
+    if (!drafts.validateSchema(schema)) throw new Error(`schema is invalid: ${drafts.errorsText()}`)
     check = ajv.compile(schema)
   } catch (cause) {
     throw new HeedError('invalid_schema', `JSON Schema can't be compiled: ${describe(cause)}`, { cause })
@@ -169,9 +171,22 @@ function messageOf({ message = 'is invalid', keyword, params }: Pick<ErrorObject
   return keyword === 'enum' && allowedValues ? `${message}: ${allowedValues.map(String).join(', ')}`.slice(0, 300) : message
 }
 
+interface Validators {
+  Ajv: typeof Ajv
+  /** Checks schemas against their draft. */
+  drafts: Ajv
+}
+
+const validators = new Map<string, Validators>()
+
 /** Tools of MCP servers mostly use the newest draft, whose keywords a validator for older drafts ignores. */
-async function validatorOf(draft: string | undefined) {
-  if (draft?.includes('2020-12')) return (await import('ajv/dist/2020.js')).Ajv2020
-  if (draft?.includes('2019-09')) return (await import('ajv/dist/2019.js')).Ajv2019
-  return (await import('ajv')).Ajv
+async function validatorOf(draft: string | undefined): Promise<Validators> {
+  const name = ['2020-12', '2019-09'].find((newer) => draft?.includes(newer)) ?? ''
+  const known = validators.get(name)
+  if (known) return known
+  const Ajv = name === '2020-12' ? (await import('ajv/dist/2020.js')).Ajv2020
+    : name === '2019-09' ? (await import('ajv/dist/2019.js')).Ajv2019 : (await import('ajv')).Ajv
+  const made = { Ajv, drafts: new Ajv({ strict: false, logger: false }) }
+  validators.set(name, made)
+  return made
 }

@@ -21,7 +21,7 @@ describe('older options', () => {
   })
 })
 
-describe('a name that there is not', () => {
+describe('an unknown name', () => {
   const made = () => new Agent({ id: 'a', model: scriptedModel(['Hi.']), memory: new Memory({ storage: new InMemoryStore() }) })
 
   it.each([

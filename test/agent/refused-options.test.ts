@@ -51,7 +51,7 @@ describe('an option of a call is refused', () => {
     expect(await rejection(agent.explainPrompt('Go.', { memory } as never))).toMatchObject({ code: 'invalid_argument', details: { field } })
   })
 
-  it('when it is one of a memory, or of structured output, that there is not', async () => {
+  it('when it is an unknown option of memory or of structured output', async () => {
     const { agent } = made()
     const memory = (options: object) => ({ memory: { thread: 't', resource: 'u', options } }) as never
     expect(await rejection(agent.generate('Go.', memory({ semantics: true })))).toMatchObject({ code: 'unsupported_option', details: { option: 'semantics' } })
@@ -75,7 +75,7 @@ describe('an option of a call is refused', () => {
 })
 
 describe('an option of a call is taken', () => {
-  it('when it is a model setting that there is not', async () => {
+  it('when it is an unknown model setting', async () => {
     const agent = new Agent({ id: 'a', model: scriptedModel([]) })
     const refused = { code: 'unsupported_option', message: expect.stringContaining('modelSettings.maxTokens'), details: { option: 'modelSettings.maxTokens' } }
     expect(await rejection(agent.generate('x', { modelSettings: { maxTokens: 5 } } as never))).toMatchObject(refused)

@@ -67,7 +67,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     await write(page, 'Never mind.', '#send')
     await expect.poll(() => lines(page)).toEqual([...told, 'user: Never mind.'])
     await expect.poll(async () => (await agent.listQueued(thread)).length).toBe(1)
-    // The page learns of what waits when something else does.
+    // The page learns of queued messages with the next event.
     await write(page, 'Neither.', '#queue')
     await expect.poll(() => page.locator('#queued li').count()).toBe(2)
     await page.click('#cancel')

@@ -122,10 +122,10 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     ],
   },
   clients: {
-    'a page after kill -9': [['test/browser/outage.test.ts', '[U1.12] %s: after kill -9 during a text the page follows the run that continues, and shows that it runs']],
-    'a send during an outage': [['test/browser/outage.test.ts', '[U1.9] %s: a message that is sent during an outage stays, is marked, and is sent again on request, once']],
-    'steering messages in the queue': [['test/browser/outage.test.ts', '[U1.14] useThread: a message that steers is shown once, and the queue says what each of its entries will do']],
-    'no error in the console for a new thread': [['test/browser/outage.test.ts', '[U1.13] %s: a new thread causes no error in the console']],
+    'a page after kill -9': [['test/browser/outage.campaign.ts', '[U1.12] %s: after kill -9 during a text the page follows the run that continues, and shows that it runs']],
+    'a send during an outage': [['test/browser/outage.campaign.ts', '[U1.9] %s: a message that is sent during an outage stays, is marked, and is sent again on request, once']],
+    'steering messages in the queue': [['test/browser/outage.campaign.ts', '[U1.14] useThread: a message that steers is shown once, and the queue says what each of its entries will do']],
+    'no error in the console for a new thread': [['test/browser/outage.campaign.ts', '[U1.13] %s: a new thread causes no error in the console']],
     'decisions about runs without a thread': [['test/http/without-thread.test.ts', '[H1.11] over HTTP: its caller can %s, and gets the rest of the run']],
     'objects, runId, the context in the query, suspendPayload': [
       ['test/http/without-thread.test.ts', '[H5.1] find the value of a structured answer in its chunks'],

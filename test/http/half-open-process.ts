@@ -26,7 +26,7 @@ const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
 socket.on('error', () => {})
 socket.once('data', () => {
   say('watched')
-  // Nothing that is sent arrives from here on, in either direction; no side is told.
+  // Nothing that is sent arrives from here on, in either direction; neither side receives an error.
   execFileSync('ip', ['link', 'set', 'lo', 'down'])
 })
 socket.write('GET /api/agents/guide/threads/thread-1/subscribe?resourceId=user-1 HTTP/1.1\r\nHost: localhost\r\n\r\n')

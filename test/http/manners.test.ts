@@ -5,7 +5,7 @@ import { apiKeys, createHandler } from '../../src/http/server.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
 
-/** An agent whose tool waits until it is told to stop. */
+/** An agent whose tool waits until the run is aborted. */
 function waiting() {
   const begun = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<string>()

@@ -7,7 +7,7 @@ import { served, thread } from './serving.ts'
 const auth = apiKeys({ 'a-long-random-key-1': { id: 'ada', resources: ['user-1'] } })
 const headers = { authorization: 'Bearer a-long-random-key-1' }
 
-/** An agent that is told of its request context in its instructions. */
+/** An agent whose instructions contain its request context. */
 function guide() {
   const model = scriptedModel(['Hello.'], { loop: true })
   const agent = new Agent({ id: 'guide', model, instructions: ({ requestContext }) => JSON.stringify(requestContext.all) })

@@ -31,7 +31,7 @@ async function world(waiting?: string) {
 
 interface Row {
   route: string
-  /** What waits for a decision when it is asked. */
+  /** The calls that are pending approval. */
   waiting?: string
   query?: string
   body?: (world: World) => object

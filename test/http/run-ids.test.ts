@@ -58,7 +58,7 @@ describe('the id of a run', () => {
     expect(JSON.parse((await post('admin', 'generate', { messages: 'Hi', runId: 'mine' })).text)).toMatchObject({ runId: 'mine' })
   })
 
-  it('[H3.14] of a run on a thread is no way to decide about its calls, whoever begins a run under the same id', async () => {
+  it('[H3.14] of a run on a thread does not let a caller decide about its calls who begins a run under the same id', async () => {
     const { post, waiting, paid, agent, thread } = await world(['runId'])
     const taken = await post('bob', 'generate', { messages: 'Hi', runId: waiting })
     expect(taken).toMatchObject({ status: 400, text: expect.stringContaining('is taken') as string })

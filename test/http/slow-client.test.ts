@@ -55,7 +55,7 @@ it('[H2.3] a client that takes not even the reason keeps no connection', async (
   const { socket, streams } = await stalled(200)
   await expect.poll(streams, { interval: 20 }).toBe(0)
   socket.on('error', () => {})
-  // Whoever doesn't read hears of the reset only when it writes.
+  // A client that does not read notices the reset only when it writes.
   await expect.poll(() => {
     socket.write('x')
     return socket.destroyed

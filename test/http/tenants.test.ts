@@ -43,7 +43,7 @@ describe('two tenants of one server', () => {
     for (const id of ['n', 'm']) expect(await notify('bob', id)).toEqual(taken)
     expect(await notify('bob', 'n', 'another')).toMatchObject({ http: 200, record: { id: 'n', summary: 'Of bob.' } })
     expect(await notify('alice', 'm')).toMatchObject({ http: 200, record: { id: 'm' } })
-    // A thread that is there is its owner's, whoever was told of something before.
+    // A thread that exists belongs to its owner, also if another principal was answered before.
     expect(await ask('bob', '/agents/guide/send-message', { threadId: 'new', message: 'Mine.' })).toMatchObject({ http: 200 })
     expect(await notify('bob', 'x', 'new')).toMatchObject({ http: 200, record: { id: 'x' } })
     expect(await notify('bob', 'n', 'new')).toMatchObject({ http: 409, code: 'id_taken' })

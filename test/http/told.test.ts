@@ -14,7 +14,7 @@ const auth = apiKeys({
 
 /**
  * Routes that may create a thread, a schedule or a watch under an id that the caller chose: ids are global, so that an id which another
- * resource has is told to be taken, and not by whom.
+ * resource has is reported as taken, without its owner.
  */
 const taken = new Set([
   'post /agents/{agentId}/send-message', 'post /agents/{agentId}/queue-message', 'post /agents/{agentId}/signals', 'post /agents/{agentId}/state-signals',

@@ -57,7 +57,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 type Made = Pick<World, 'runId' | 'toolCallId' | 'notificationId' | 'replyId'>
 
-/** Files with a thread that has something of everything, by what waits there: made once, and copied for each call. */
+/** Files with a thread that has something of everything, by what it is pending on: made once, and copied for each call. */
 const prepared = new Map<Waiting | undefined, Promise<{ file: string; made: Made }>>()
 
 function prepare(waiting: Waiting | undefined) {

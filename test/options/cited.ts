@@ -9,7 +9,7 @@ export const cited: Cited[] = [
   { file: postgres, title: 'give a store its id, clock, retention and namespace, and encrypt its connections', covers: { PostgresStoreOptions: 'id clock retention namespace ssl' } },
   { file: 'test/memory/guarded-context.test.ts', title: '[G3.8] checkInput() of an agent gives a program the same check', covers: { CheckInputOptions: 'threadId resourceId requestContext' } },
   { file: 'test/thread/run-limits.test.ts', covers: { HeedConfig: 'limits', RunLimits: 'runs waitingRuns' } },
-  { file: 'test/cluster/draining.test.ts', covers: { CloseOptions: 'drainMs', ServeOptions: 'drainMs' } },
+  { file: 'test/cluster/draining.campaign.ts', covers: { CloseOptions: 'drainMs', ServeOptions: 'drainMs' } },
   { file: 'test/redis/bus.test.ts', covers: { RedisBusOptions: 'url client keyPrefix maxEntries' } },
   { file: recall, title: 'topK, messageRange and scope', covers: { SemanticRecallOptions: 'topK messageRange scope' } },
   { file: recall, title: 'options at the top, and enabled: true', covers: { SemanticRecallOptions: 'enabled', MemoryConfig: 'embedder' } },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { moduleProblems } from '../../scripts/checks/pack-modules.ts'
+import { moduleProblems } from '../../scripts/checks/pack/modules.ts'
 import { tree } from './tree.ts'
 
 const region = (path: string) => `//#region ${path}\nexport const kept = new WeakMap();\n//#endregion\n`

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { checkPack, type PackLimits } from '../../scripts/checks/pack.ts'
-import { contentProblems } from '../../scripts/checks/pack-contents.ts'
+import { checkPack, type PackLimits } from '../../scripts/checks/pack/pack.ts'
+import { contentProblems } from '../../scripts/checks/pack/contents.ts'
 import type { CheckResult } from '../../scripts/checks/report.ts'
 import { tree } from './tree.ts'
 

@@ -2,7 +2,7 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { checkPrograms } from '../../scripts/checks/pack-programs.ts'
+import { checkPrograms } from '../../scripts/checks/pack/programs.ts'
 import { tree } from './tree.ts'
 
 const nodeModules = fileURLToPath(new URL('../../node_modules', import.meta.url))

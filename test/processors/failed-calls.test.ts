@@ -13,7 +13,7 @@ describe.each(placeKinds())('a model call that failed, $name', ({ make }) => {
     { name: 'the first of a run, tried again', before: 0, retry: true },
     { name: 'a later one, tried again', before: 1, retry: true },
     { name: 'a later one, by the next model', before: 1, retry: false },
-  ])('[G2.40] what a processor sends then is read by whoever is asked next: $name', async ({ before, retry }) => {
+  ])('[G2.40] the next model call reads what a processor sends then: $name', async ({ before, retry }) => {
     const rescue: Processor = {
       id: 'rescue',
       async processAPIError({ sendSignal }) {

@@ -31,7 +31,7 @@ export async function approving(agent: Agent): Promise<void> {
 
 /**
  * An agent that does a step with tools, one of which keeps something in mind, and then says what is forbidden, and a guardrail that refuses it at one place.
- * A lane is told of every step. `refusing` is called as the guardrail is about to refuse.
+ * A lane receives every step. `refusing` is called as the guardrail is about to refuse.
  */
 export function guarded(place: Place, refusing: () => void | Promise<void> = () => {}) {
   const check = async (at: At, words: string, abort: (reason: string) => never): Promise<undefined> => {

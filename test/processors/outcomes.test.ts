@@ -19,7 +19,7 @@ function refusing(hook: string): Agent {
   return new Agent({ id: 'a', model: scriptedModel(() => 'Hello.'), ...side })
 }
 
-/** Lets pass or refuses when it is told to. */
+/** Accepts or refuses, as the test sets it. */
 function doorkeeper() {
   const asked = gate()
   const answer = Promise.withResolvers<boolean>()
@@ -161,7 +161,7 @@ describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => 
     await sent.stored
     hold.open()
     await asked
-    // Whoever looks now finds it taken.
+    // A reader now finds it drained.
     await soon(async () => (await there.explain({ ...thread, signalId: 'm' }))?.state).toBe('taken')
     await second.tick()
     expect(await soFar(sent)).toBeUndefined()

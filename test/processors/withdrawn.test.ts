@@ -6,7 +6,7 @@ import { collect, gate, idle, isType, readUntil, soon, types } from '../thread/s
 
 const thread = { threadId: 't', resourceId: 'u' }
 
-/** An agent that looks something up and then says what is forbidden, or is told it meanwhile; refused where `at` says. */
+/** An agent that looks something up and then says what is forbidden, or receives it meanwhile; refused where `at` says. */
 function guarded(at: 'output result' | 'output step' | 'mid-run input' | 'sub-agent', place: Place) {
   const check = (here: string, words: string, abort: (reason: string) => never) => (at === here && words.includes('FORBIDDEN') ? abort('no') : undefined)
   const guard: Processor = {

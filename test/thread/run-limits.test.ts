@@ -106,7 +106,7 @@ describe('a limit of runs', () => {
     expect((await above.generate('Go.', { memory: { thread: 't', resource: 'u' } })).text).toBe('Done.')
   })
 
-  it('[R13.4] leaves what waits to a process that has a free slot', async () => {
+  it('[R13.4] lets a process with a free slot run a waiting thread', async () => {
     const file = newFile()
     const full = await memberWith(file, { HEED_RUNS: '1' })
     await full.ask('send', 'one hang', { resourceId: 'u', threadId: 'long' })

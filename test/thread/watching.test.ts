@@ -118,7 +118,7 @@ describe.each(placeKinds())('subscribers, $name', ({ make }) => {
       openHeed({ agent }, make().store())
       const [log] = await Promise.all([comeAndGo(agent, chance, { snapshot: true }), talk(agent, chance, 6)])
       expect(told(log)).toEqual(await history(agent))
-      // Cursors only grow, so that whoever returns never goes back.
+      // Cursors only grow, so that a subscriber that returns never goes back.
       const cursors = log.map(({ cursor = '' }) => cursor.split('.').map(Number) as [number, number])
       for (const [index, [epoch, place]] of cursors.entries()) {
         const [before, placeBefore] = cursors[index - 1] ?? [0, 0]

@@ -64,7 +64,7 @@ describe('requests that say who asks for them', () => {
   })
 
   it.each([
-    ['no name', undefined], ['words', 'none'], ['a trace of nothing', `00-${'0'.repeat(32)}-${caller.spanId}-01`], ['a span of nothing', `00-${caller.traceId}-${'0'.repeat(16)}-01`],
+    ['no name', undefined], ['words', 'none'], ['an empty trace id', `00-${'0'.repeat(32)}-${caller.spanId}-01`], ['an empty span id', `00-${caller.traceId}-${'0'.repeat(16)}-01`],
     ['a form that there will never be', `ff-${caller.traceId}-${caller.spanId}-01`], ['more than the form has', `${traceparent}-more`], ['capitals', traceparent.toUpperCase()],
   ])('[T1.6] %s is passed over', async (_what, given) => {
     const { spans, flush } = await registerSdk()

@@ -145,7 +145,7 @@ describe('recall with a vector store', () => {
     expect(inThread?.filter).toEqual({ ...everywhere?.filter, thread_id: 't' })
   })
 
-  it('[K4.6] discards what a vector store returns of other resources, or of nothing that is indexed', async () => {
+  it('[K4.6] discards what a vector store returns of other resources, or of messages that are not indexed', async () => {
     const [world, vectors] = [await openStore(), new Watched()]
     await say(world, 'ada/t', { hound: 'Our hound sleeps all day.' })
     await say(world, 'bob/u', { other: 'My hound is older.' })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { acceptOne, begin, gone, persisted, rowIds, send, start, states, threadId } from '../conformance/fixture.ts'
-import { migrate, migrations, versionOf } from './migrations.ts'
+import { migrate, migrations, versionOf, wholeSchema } from './migrations.ts'
 import { LibSQLStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-migrations-'))
@@ -112,6 +112,23 @@ describe('a migration', () => {
     await expect(old.accept([send('late')])).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length, known: migrations.length } })
     await old.close()
     await expect(new LibSQLStore({ url: `file:${path}` }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length, known: migrations.length } })
+  })
+
+  it('of a new database in one step has the result of all steps: tables, indexes, triggers and rows', () => {
+    const contentsOf = (texts: readonly string[]) => {
+      const database = new DatabaseSync(':memory:')
+      for (const text of texts) database.exec(text)
+      const objects = database.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name').all()
+      // A sequence that has not begun has a row with 0 or none.
+      const tables = objects.filter(({ type, name }) => type === 'table' && name !== 'sqlite_sequence')
+      const rows = tables.map(({ name }) => ({ name, rows: database.prepare(`SELECT * FROM ${String(name)}`).all() }))
+      database.close()
+      return { objects, rows }
+    }
+    const whole = contentsOf([wholeSchema(migrations)])
+    expect(whole.objects.length).toBeGreaterThan(100)
+    expect(whole.rows.flatMap(({ rows }) => rows).length).toBeGreaterThan(0)
+    expect(whole).toEqual(contentsOf(migrations))
   })
 
   it('that fails half-way leaves the version before as it was', async () => {

@@ -3,7 +3,7 @@ import { storeWork } from '../../base/promises.ts'
 import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
-import { migrations, newer, unreleased } from './migrations.ts'
+import { migrations, newer, unreleased, stepsFrom } from './migrations.ts'
 import { SpeculationFailed, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
 import type { SqlTables } from '../sql/tables.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
@@ -263,7 +263,7 @@ async function migrate(transaction: LibSQLTransaction, name: string): Promise<vo
   const version = Number(rows[0]?.[0] ?? 0)
   if (version > migrations.length) throw newer(name, version, migrations.length)
   if (version === migrations.length) return
-  for (const step of migrations.slice(version)) await transaction.executeMultiple(step)
+  for (const step of stepsFrom(version)) await transaction.executeMultiple(step)
   await transaction.execute({ sql: 'INSERT INTO heed_version (version) VALUES (?)', args: [migrations.length] })
 }
 

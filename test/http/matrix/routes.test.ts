@@ -17,7 +17,7 @@ function cell({ status, code, details }: Told): string {
   return `${status} ${details?.scope === undefined ? code : `scope ${String(details.scope)}`}`
 }
 
-/** The cells of one route. Whoever may change something asks for a thread of its own. */
+/** The cells of one route. A principal that may change something gets a thread of its own. */
 async function row(world: Matrix, method: string, path: string, operation: Operation, scope: string | undefined): Promise<string[]> {
   const thread = (name: string) => world.furnish(`${method} ${path} ${name}`.replaceAll(/\W+/g, '-'), waitingFor(path), needsAll(path))
   const shared = await thread('shared')
@@ -51,7 +51,7 @@ it('[H8.1] [H3.2] every route answers everyone as the table says: routes.txt', {
   }
   const all = table([['route', 'scope', ...columns], ...rows])
   expectTable(new URL('routes.txt', import.meta.url), all)
-  // What the table must never say, whoever wrote it.
+  // What the table must never say.
   for (const [name = '', scope = '', nobody = '', , , , thread = '', resource = '', , , without = ''] of rows) {
     const isAnonymous = routes.some((route) => `${route.method} ${route.path}` === name && route.anonymous)
     if (!isAnonymous) expect([name, nobody]).toEqual([name, '401 unauthorized'])

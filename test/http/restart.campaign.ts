@@ -15,7 +15,7 @@ const kills = Number(process.env.HEED_KILLS ?? 4)
 const threads = ['a', 'b', 'c']
 
 /**
- * What a client that follows this log has shown. A snapshot takes the place of what it holds and of nothing older; where it holds nothing that is known, so
+ * What a client that follows this log has shown. A snapshot takes the place of what it holds and not of older messages; where it holds nothing that is known, so
  * much happened meanwhile that a client reads history for what lies between: that is another piece.
  */
 function shown(chunks: readonly Chunk[]): { pieces: UIMessage[][]; view: ThreadView } {

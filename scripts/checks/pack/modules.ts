@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CheckResult } from './report.ts'
-import { parse, walk } from './source.ts'
+import type { CheckResult } from '../report.ts'
+import { parse, walk } from '../source.ts'
 
 /**
  * Whether a module of the package is in two of its files. What a module keeps, such as a WeakMap, would then exist twice in a process,

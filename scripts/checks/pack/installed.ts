@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PackLimits } from './pack.ts'
-import type { CheckResult } from './report.ts'
+import type { CheckResult } from '../report.ts'
 
 interface InstalledLock {
   packages: Record<string, { hasInstallScript?: boolean }>

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isBuiltin } from 'node:module'
-import { lend } from './pack-project.ts'
-import type { CheckResult } from './report.ts'
+import { lend } from './project.ts'
+import type { CheckResult } from '../report.ts'
 
 export interface Programs {
   /** Programs that use the package, as `node --test` runs them. Their own modules lie in folders beside them. */

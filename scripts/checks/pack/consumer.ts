@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CheckResult } from './report.ts'
+import type { CheckResult } from '../report.ts'
 
 /** Names that a module exports at run time, by its specifier (`heed/testing`). */
 export type RuntimeExports = Record<string, string[]>

@@ -61,7 +61,7 @@ it('[H1.2] [H2.2] loses and doubles nothing behind a network that cuts, delays a
   }
   for (const { scope, chunks, subscription } of watchers) {
     const whole = truth[threads.indexOf(scope.threadId)]?.chunks ?? []
-    // Whoever failed often comes back after half a minute.
+    // A client that failed often connects again after half a minute.
     await expect.poll(() => chunks.at(-1)?.cursor).toBe(whole.at(-1)?.cursor)
     subscription.unsubscribe()
     expect(chunks.filter(({ type }) => type === 'data-thread-snapshot')).toEqual([])

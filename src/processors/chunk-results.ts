@@ -163,7 +163,9 @@ export const chunkShapes: { readonly [Type in keyof ChunkPayloads]: { readonly p
   'tool-call-approval': { changeable: { args: value } },
   'tool-call-suspended': { changeable: { args: value, suspendPayload: value } },
   'tool-output': { payload: { ...call, output: value } },
-  'tool-result': { payload: { ...callWithArgs, result: value, isError: maybe(flag), errorCode: maybe(text), preliminary: maybe(flag), ...executor } },
+  'tool-result': {
+    payload: { ...callWithArgs, result: value, isError: maybe(flag), errorCode: maybe(text), preliminary: maybe(flag), ...executor },
+  },
   'tool-error': { payload: { ...callWithArgs, error } },
   'tool-output-denied': { payload: { ...callWithArgs, reason: maybe(text) } },
   'step-finish': { changeable: { metadata: object } },

@@ -37,8 +37,8 @@ export class RequestReader {
     // Senders of webhooks and probes may add what they need.
     const known = [...Object.entries(query?.properties ?? {}), ...alwaysKnown.map((name) => [name, {}] as const)]
     this.#queryNames = anonymous ? undefined : new Map(known)
-    this.#query = query && new RequestSchema(query, 'query')
-    this.#body = body && new RequestSchema(body, 'body')
+    this.#query = query && RequestSchema.of(query, 'query')
+    this.#body = body && RequestSchema.of(body, 'body')
     this.#send = send === true
   }
 
@@ -67,14 +67,22 @@ export class RequestReader {
 
 type Validator = (value: unknown) => Validation
 
-/** The schema of a query or body, compiled when it is first used. */
+/** The schema of a query or body, compiled when it is first used. All handlers of a process share it: the routes are constants. */
 class RequestSchema {
+  static readonly #known = new WeakMap<ObjectSchema, RequestSchema>()
+
+  static of(schema: ObjectSchema, part: 'query' | 'body'): RequestSchema {
+    const known = RequestSchema.#known.get(schema) ?? new RequestSchema(schema, part)
+    RequestSchema.#known.set(schema, known)
+    return known
+  }
+
   readonly schema: ObjectSchema
   readonly #part: 'query' | 'body'
   #compiling: Promise<Validator> | undefined
   #validator: Validator | undefined
 
-  constructor(schema: ObjectSchema, part: 'query' | 'body') {
+  private constructor(schema: ObjectSchema, part: 'query' | 'body') {
     this.schema = schema
     this.#part = part
   }

@@ -140,13 +140,15 @@ export const arrows: ArrowTable = {
   'index.ts': [...core, 'store/sqlite/in-memory.ts', 'lazy store/sqlite/**'],
   'testing/**': [...core, 'store/conformance/**', 'bus/conformance/**'],
   // The route for the AI SDK's own transport answers with the client's transport, which is loaded when the route is first used.
-  'http/**': [...core, 'index.ts', 'lazy client/**'],
+  'http/**': [...core, 'index.ts', 'lazy client/**', 'type studio/**'],
+  // The built pages of Studio as answers of the server. Their sources are in `studio/`, beside `src`.
+  'studio/**': base,
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
     'message/**', 'base/arguments.ts', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**',
     'type signals/**', 'type thread/**', 'type store/**', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type machine.ts', 'type base/**',
   ],
-  'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**'],
+  'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**', 'studio/**'],
 }
 
 /** Arrows between two rooms that know each other's types, with the reason. No others form a circle. */
@@ -171,6 +173,9 @@ export const pure: readonly string[] = [
   'prompt/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts',
   'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts',
 ]
+
+/** What the pages of Studio, in `studio/`, import besides each other: what a user has, and what is built into them. */
+export const studioPackages: readonly string[] = ['heed/client', 'heed/react', 'react', 'react-dom/client', 'marked', '@tanstack/react-virtual']
 
 /** Above this a file is more than one idea. Tests are exempt. */
 export const MAX_LINES = 500

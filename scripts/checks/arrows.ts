@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, matchesGlob, posix } from 'node:path'
-import { arrows, emptyNames, madeFor, MAX_COLUMNS, MAX_FILES, MAX_LINES, mutual, pure, type ArrowTable } from './arrows-table.ts'
+import { arrows, emptyNames, madeFor, MAX_COLUMNS, MAX_FILES, MAX_LINES, mutual, pure, studioPackages, type ArrowTable } from './arrows-table.ts'
 import { cycles } from './cycles.ts'
 import { impurities } from './impurities.ts'
 import { importsOf, type Import } from './imports.ts'
@@ -21,6 +21,7 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
     ...files.flatMap(columnProblems),
     ...crowdedFolders(files),
     ...unknownFolders(files, table),
+    ...studioProblems(root),
   ]
   const loads = new Map<string, string[]>()
   const rooms = new Map<string, Set<string>>()
@@ -55,6 +56,19 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
     problems.push(`${cycle.join(' -> ')} is a circle of rooms. Move what they share to a room that both import, or say in 'mutual' of ${TABLE} why not.`)
   }
   return { summary: `${files.length} files, ${count} imports`, problems }
+}
+
+/** The pages of Studio are a user of the package: they import its entries for browsers by name, and nothing else of `src`. */
+function studioProblems(root: string): string[] {
+  const files = sourceFiles(root, 'studio')
+  const imports = files.flatMap((file) => importsOf(file).map(({ specifier, line }) => ({ file, specifier, line })))
+  const foreign = imports.filter(({ file, specifier }) =>
+    specifier.startsWith('.') ? !posix.join(posix.dirname(file.path), specifier).startsWith('studio/') : !studioPackages.includes(specifier))
+  return [
+    ...files.flatMap(nameProblems), ...files.flatMap(lengthProblems), ...files.flatMap(columnProblems), ...crowdedFolders(files),
+    ...foreign.map(({ file, specifier, line }) =>
+      `${file.path}:${line} imports ${specifier}: Studio may import its own files and ${studioPackages.join(', ')} (${TABLE}).`),
+  ]
 }
 
 function arrowProblems(at: string, from: string, target: string, kind: Import['kind'], table: ArrowTable): string[] {
@@ -130,7 +144,7 @@ function crowdedFolders(files: SourceFile[]): string[] {
 }
 
 function nameProblems(file: SourceFile): string[] {
-  const words = below(file.path).replace(/\.ts$/, '').split(/[/.\-_]/)
+  const words = below(file.path).replace(/\.tsx?$/, '').split(/[/.\-_]/)
   const empty = words.find((word) => emptyNames.includes(word.toLowerCase()))
   return empty === undefined ? [] : [`${file.path}: "${empty}" says nothing about the domain. Name it after what it holds.`]
 }

@@ -26,7 +26,7 @@ export function sourceFiles(root: string, folder: string): SourceFile[] {
     throw error
   }
   return names
-    .filter((name) => name.endsWith('.ts') && !name.split(/[\\/]/).includes('node_modules'))
+    .filter((name) => /\.tsx?$/.test(name) && !name.split(/[\\/]/).includes('node_modules'))
     .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
     .toSorted()
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
@@ -36,9 +36,13 @@ export function isTest(path: string): boolean {
   return /\.test(-d)?\.ts$/.test(path)
 }
 
+export function languageOf(path: string): 'ts' | 'tsx' {
+  return path.endsWith('.tsx') ? 'tsx' : 'ts'
+}
+
 /** The syntax tree of a file. One that doesn't parse is an error: a check that skips what it can't read proves nothing. */
 export function parse(file: SourceFile): SyntaxNode {
-  const { program, errors } = parseSync(file.path, file.text, { lang: 'ts', sourceType: 'module' })
+  const { program, errors } = parseSync(file.path, file.text, { lang: languageOf(file.path), sourceType: 'module' })
   const first = errors[0]
   if (first) throw new Error(`${file.path} does not parse: ${first.message}`)
   return program as unknown as SyntaxNode

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'vite'
 import type { CheckResult } from './report.ts'
-import { isNode, isTest, sourceFiles, type SourceFile } from './source.ts'
+import { isNode, isTest, languageOf, sourceFiles, type SourceFile } from './source.ts'
 
 /** Phrases that leave the reader to guess the actor or the act, and what to write instead. */
 const refused: ReadonlyArray<{ phrase: RegExp; instead: string }> = [
@@ -23,7 +23,7 @@ const papers = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'PROTOCOL.md'
 
 /** Holds comments, messages and papers to plain technical English. Code in papers and quoted words don't count. */
 export function checkWords(root: string): CheckResult {
-  const sources = sourceFiles(root, 'src').filter((file) => !isTest(file.path))
+  const sources = ['src', 'studio'].flatMap((folder) => sourceFiles(root, folder)).filter((file) => !isTest(file.path))
   const pages = existsSync(join(root, 'docs')) ? readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`) : []
   const texts = [...papers.filter((path) => existsSync(join(root, path))), ...pages]
   const problems = [...sources.flatMap(inSource), ...texts.flatMap((path) => inPaper(path, readFileSync(join(root, path), 'utf8')))]
@@ -32,14 +32,14 @@ export function checkWords(root: string): CheckResult {
 
 /** Comments, and the strings that are sentences. */
 function inSource(file: SourceFile): string[] {
-  const { program, comments, errors } = parseSync(file.path, file.text, { lang: 'ts', sourceType: 'module' })
+  const { program, comments, errors } = parseSync(file.path, file.text, { lang: languageOf(file.path), sourceType: 'module' })
   if (errors[0]) throw new Error(`${file.path} does not parse: ${errors[0].message}`)
   const found = comments.flatMap(({ value, start }) => problemsIn(file.path, lineAt(file.text, start), value))
   const pending: unknown[] = [program]
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     if (Array.isArray(node)) pending.push(...node)
     else if (isNode(node)) {
-      const text = node.type === 'Literal' ? node.value : node.type === 'TemplateElement' ? (node.value as { cooked?: string }).cooked : undefined
+      const text = node.type === 'Literal' || node.type === 'JSXText' ? node.value : node.type === 'TemplateElement' ? (node.value as { cooked?: string }).cooked : undefined
       if (typeof text === 'string' && /\s\S+\s/.test(text)) found.push(...problemsIn(file.path, lineAt(file.text, node.start), text))
       pending.push(...Object.values(node))
     }

@@ -9,10 +9,13 @@ import { converse } from './demo-conversation.ts'
 import { demoScript } from './demo-script.ts'
 import { style, ThreadView } from './render.ts'
 
-const usage = `npm start -- [--model provider/model] [--fast]
+const usage = `npm start -- [--headless | --studio] [--model provider/model] [--fast] [--port PORT]
 
-  --model   the model to use, such as openai/gpt-5.5; otherwise one whose key is in the environment
-  --fast    the scripted model, without pauses`
+  --headless  play a conversation as text; also the default without a terminal
+  --studio    serve Studio; also the default on a terminal
+  --model     the model to use, such as openai/gpt-5.5; otherwise one whose key is in the environment
+  --fast      the scripted model, without pauses
+  --port      the port of Studio; otherwise the first free one from 4111`
 
 /** The environment variables with keys of providers, and the model that each of them selects. */
 const keys: Array<[variable: string, model: ModelId]> = [
@@ -50,13 +53,17 @@ function lineLength(columns = 0): number {
 
 async function main(signal: AbortSignal): Promise<void> {
   const { values } = parseArgs({
-    options: { fast: { type: 'boolean', default: false }, model: { type: 'string' }, help: { type: 'boolean' } },
+    options: {
+      headless: { type: 'boolean', default: false }, studio: { type: 'boolean', default: false }, fast: { type: 'boolean', default: false },
+      model: { type: 'string' }, port: { type: 'string' }, help: { type: 'boolean' },
+    },
   })
   if (values.help) return console.log(usage)
   const { model, why } = chooseModel(values.model, values.fast)
+  const { stdin, stdout } = process
+  if (values.studio || (!values.headless && stdin.isTTY && stdout.isTTY)) return serveStudio(model, why, { ...values, signal })
   console.log(introduction(why))
 
-  const { stdin, stdout } = process
   const view = new ThreadView((text) => void stdout.write(text), lineLength(stdout.columns))
   const approve = async (question: string): Promise<boolean | undefined> => {
     if (stdin.isTTY && stdout.isTTY) return askYesNo(view.prompt(`${question} [y/n]`), signal)
@@ -69,6 +76,31 @@ async function main(signal: AbortSignal): Promise<void> {
     await converse({ model, storage, workMs: values.fast ? 0 : 700, view, approve, signal })
   } finally {
     view.end()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Serves Studio with the demo until Ctrl-C. */
+async function serveStudio(
+  model: ModelConfig, why: string, { fast, port, signal }: { fast: boolean; port?: string; signal: AbortSignal },
+): Promise<void> {
+  const [{ serveStudioDemo }, { studio }] = await Promise.all([import('./studio-demo/studio-demo.ts'), import('../studio/index.ts')])
+  const folder = await mkdtemp(join(tmpdir(), 'heed-demo-'))
+  try {
+    const storage = new LibSQLStore({ url: `file:${join(folder, 'demo.db')}` })
+    const server = await serveStudioDemo({
+      storage, studio: studio(), testMs: fast ? 50 : 2_000, deltaMs: fast ? 0 : 25,
+      ...(typeof model === 'string' ? { model } : {}), ...(port === undefined ? {} : { port: Number(port) }),
+    })
+    console.log(`${style.title('Heed Studio')}  ${server.studioUrl}
+
+Open it in a browser: a tour of six clicks leads through the demo. Ctrl-C ends it.
+${style.note('Model')}  ${why}
+${style.note('Text')}   npm start -- --headless plays a conversation in this terminal instead
+${style.note('Next')}   docs/studio.md`)
+    await new Promise((resolve) => signal.aborted ? resolve(undefined) : signal.addEventListener('abort', resolve, { once: true }))
+    await server.close()
+  } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }

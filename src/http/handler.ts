@@ -4,6 +4,7 @@ import { HeedError, isHeedError } from '../base/errors.ts'
 import { silentLogger, type Logger } from '../base/logger.ts'
 import { isPromise } from '../base/promises.ts'
 import type { Heed } from '../heed/heed.ts'
+import type { Studio } from '../studio/index.ts'
 import { withQuota, type Quota } from '../store/contract/usage.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -28,6 +29,7 @@ import { RequestCall, RequestReader, type ContextOf, type ServerContext } from '
 import { openApi, RouteTable, type Route } from './route.ts'
 import { allRoutes } from './routes/index.ts'
 import { EventStreams, GracePeriod } from './sse/event-stream.ts'
+import { isBelow, StudioRoute } from './studio-route.ts'
 
 export interface HandlerOptions {
   /**
@@ -57,6 +59,8 @@ export interface HandlerOptions {
    * address. Defaults to a random secret of this server.
    */
   ticketSecret?: string | readonly string[]
+  /** Also serves Studio: `studio()` of `heed/studio`. Its page has no data and needs no credentials; what it shows is read by its user. */
+  studio?: Studio
 }
 
 export interface ServerLimits {
@@ -124,6 +128,7 @@ interface Target {
 
 export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
   'auth', 'prefix', 'cors', 'requestContext', 'rateLimit', 'limits', 'maxBodyBytes', 'heartbeatMs', 'stallMs', 'lingerMs', 'ticketSecret',
+  'studio',
 ]
 
 const numberedLimits = [
@@ -159,6 +164,7 @@ function checkOptions(options: HandlerOptions): void {
     throw refused('prefix', "a path that begins with '/' and does not end with it")
   }
   if (requestContext !== undefined && typeof requestContext !== 'function') throw refused('requestContext', 'a function')
+  checkStudio(options)
   const { limits = {} } = options
   checkNames('limits', limits, ['failedLogins', 'requests', ...numberedLimits])
   if (limits.requests) checkNames('limits.requests', limits.requests, principalScopes.operator)
@@ -167,6 +173,13 @@ function checkOptions(options: HandlerOptions): void {
   for (const [name, least] of [['maxBodyBytes', 1], ['heartbeatMs', 1], ['stallMs', 1], ['lingerMs', 0]] as const) {
     if (options[name] !== undefined) checkWhole(name, options[name], least)
   }
+}
+
+function checkStudio({ studio, prefix = '/api' }: HandlerOptions): void {
+  if (studio === undefined) return
+  if (typeof (Object(studio) as Partial<Studio>).find !== 'function') throw refused('studio', "studio() of 'heed/studio'")
+  if (prefix === '' || !(isBelow(studio.path, prefix) || isBelow(prefix, studio.path))) return
+  throw refused('studio', `at another path than the routes, ${prefix}`)
 }
 
 function approvesAsSender(route: Route, { principal, body }: RequestCall): boolean {
@@ -193,6 +206,7 @@ export class RequestHandler {
   readonly #ownContext: ServerContext
   readonly #errorTexts: ErrorTexts
   readonly #tickets: StreamTickets
+  readonly #studio: StudioRoute | undefined
 
   constructor(heed: Heed, options: HandlerOptions) {
     checkOptions(options)
@@ -220,12 +234,14 @@ export class RequestHandler {
       respondAs: (principal, request) => this.#respondAs(principal, new FetchHttpRequest(request)),
     }
     this.#ownContext = { ...this.#context, events: this.#events.uncounted }
+    this.#studio = options.studio && new StudioRoute(options.studio, prefix, heed.logger)
     const routes = allRoutes({ metrics: this.#metrics, openApi: () => openApi(routes, prefix) })
     for (const route of routes)
       this.#table.add(route.method, prefix + route.path, { route, reader: new RequestReader(route, maxBodyBytes) })
   }
 
   async respond(request: HttpRequest): Promise<HttpResponse> {
+    if (this.#studio?.owns(request.path)) return this.#respondWithPage(this.#studio, request)
     let response: HttpResponse
     try {
       response = this.#cors.preflight(request) ?? (await this.#dispatch(request))
@@ -235,6 +251,14 @@ export class RequestHandler {
       response = errorResponse(error, this.#heed.logger, { method: request.method, path: request.path })
     }
     Object.assign(response.headers, securityHeaders)
+    this.#metrics.count(request.method, response.status)
+    return response
+  }
+
+  /** A page has a policy of its own, under which it may load its files and call the routes. */
+  async #respondWithPage(studio: StudioRoute, request: HttpRequest): Promise<HttpResponse> {
+    const response = await studio.respond(request)
+    response.headers = { ...securityHeaders, ...response.headers }
     this.#metrics.count(request.method, response.status)
     return response
   }

@@ -25,6 +25,7 @@ export const calls: Calls = {
   ],
   policy: ['CedarPolicies', 'FilePolicyStore'],
   channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
+  studio: ['studio'],
   testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
 }
 

@@ -43,6 +43,7 @@ export const cited: Cited[] = [
   { file: 'test/http/quotas.test.ts', covers: { ServerLimits: 'schedulesPerResource schedules threadsPerResource threads bytesPerResource bytes requests' } },
   { file: 'test/http/bounds.test.ts', covers: { ServerLimits: 'failedLogins streamsPerPrincipal streams scheduleMs' } },
   { file: 'test/http/stream-tickets.test.ts', covers: { HandlerOptions: 'ticketSecret', ServeOptions: 'ticketSecret' } },
+  { file: 'test/studio/serving.test.ts', covers: { HandlerOptions: 'studio', ServeOptions: 'studio', StudioOptions: 'path folder' } },
   { file: 'test/http/slow-client.test.ts', covers: { HandlerOptions: 'stallMs' } },
   { file: 'test/http/half-open-process.ts', covers: { HandlerOptions: 'lingerMs' } },
   { file: 'test/agent/model-lists.test.ts', covers: { ModelConfig: 'model maxRetries' } },

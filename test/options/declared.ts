@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseSync } from 'vite'
 
 const folder = join(import.meta.dirname, '../../api')
-const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'testing', 'unexported'] as const
+const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'studio', 'testing', 'unexported'] as const
 /** An entry of the package, by the name of its report. */
 export type Entry = (typeof entries)[number]
 
@@ -62,7 +62,7 @@ const values: ReadonlySet<string> = new Set([
   'Agent', 'AgentClient', 'AgentInput', 'AgentMessage', 'AgentsInput', 'AnyEmbeddingModel', 'Authenticate', 'BuiltInVectors', 'Bus', 'CedarPolicies', 'Channel', 'ChannelAdapter', 'ChatMessage', 'Chunk', 'Clock',
   'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'RedisClient', 'Memory', 'Message',
   'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PolicySet', 'PolicyStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
-  'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains',
+  'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains', 'Studio',
   'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
 ])
 const transparent: ReadonlySet<string> = new Set(['Partial', 'Readonly', 'Required', 'Array', 'ReadonlyArray', 'Dynamic', 'Own'])

@@ -6,6 +6,7 @@ import { HeedClient } from '../../src/client/index.ts'
 import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
 import { useThread, WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
+import { studio } from '../../src/studio/index.ts'
 import {
   CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
 } from '../../src/index.ts'
@@ -112,6 +113,7 @@ const channels: Doors = {
 }
 
 const servers: Doors = {
+  StudioOptions: (more) => studio(more),
   HandlerOptions: (more) => handler(more),
   ServeOptions: (more) => serve(heed(), more),
   CloseOptions: (more) => heed().close(more),

@@ -10,11 +10,12 @@ export const start = command({
   options: {
     port: { about: 'the port, else PORT, else 4111; 0 takes a free one', value: 'PORT', short: 'p' },
     host: { about: 'the address to listen on; any but this machine needs auth', value: 'HOST' },
+    studio: { about: 'also serve Studio, at /studio' },
     'env-file': { about: 'variables of the environment, else .env', value: 'FILE' },
   },
   page: 'docs/cli.md',
   run: async ({ arguments: [file], options, output }) => {
     const serving = await import('../serve/start.ts')
-    return serving.start({ file, port: options.port, host: options.host, envFile: options['env-file'] }, output)
+    return serving.start({ file, port: options.port, host: options.host, envFile: options['env-file'], studio: options.studio }, output)
   },
 })

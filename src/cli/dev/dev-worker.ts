@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Agent } from '../../agent/agent.ts'
 import type { Heed } from '../../heed/heed.ts'
 import { isLoopback } from '../../http/request/exchange.ts'
+import { devStudioOf } from '../serve/studio.ts'
 import { loadUserModule, loadEnvironment } from '../serve/user-module.ts'
 import { exitCodes, Failure, toFailure } from '../shell/failure.ts'
 import { stampOf } from './file-stamps.ts'
@@ -55,7 +56,10 @@ async function main(): Promise<void> {
       code: 'invalid_argument', remedy: 'Export it: export const server = { auth: apiKeys({ … }) }. Without it, serve on localhost.',
     })
   }
-  const server = await serve(heed, { ...options, port: 0, hostname: '127.0.0.1', handleSignals: false })
+  const studio = devStudioOf(options)
+  const server = await serve(heed, {
+    ...options, port: 0, hostname: '127.0.0.1', handleSignals: false, ...(studio === undefined ? {} : { studio }),
+  })
   let isClosing = false
   const close = async (at: CloseOrder['at']) => {
     if (isClosing) return
@@ -67,7 +71,9 @@ async function main(): Promise<void> {
   process.on('message', (order: CloseOrder) => void close(order.at))
   process.once('disconnect', () => void close('now'))
   const agents = Object.values(heed.listAgents()).map(({ id }) => id)
-  report({ type: 'ready', port: Number(new URL(server.url).port), agents, prefix: options.prefix ?? '/api', forgets: await forgets(heed) })
+  const port = Number(new URL(server.url).port)
+  const pages = studio === undefined ? {} : { studioPath: studio.path }
+  report({ type: 'ready', port, agents, prefix: options.prefix ?? '/api', ...pages, forgets: await forgets(heed) })
 }
 
 /** Whether a storage is in memory, so that the next process starts without its threads. */

@@ -111,7 +111,8 @@ class Supervisor {
     this.reload()
   }
 
-  #onReady(generation: Generation, { port, agents, prefix, forgets }: Extract<WorkerReport, { type: 'ready' }>, tookMs: number): void {
+  #onReady(generation: Generation, ready: Extract<WorkerReport, { type: 'ready' }>, tookMs: number): void {
+    const { port, agents, prefix, studioPath, forgets } = ready
     const { door, output, url, file } = this.#options
     door.pointTo(port)
     const before = this.#current
@@ -119,10 +120,12 @@ class Supervisor {
     this.#next = undefined
     if (before) this.#retire(before)
     this.#files.retain(generation.files)
-    const facts = { url, api: `${url}${prefix}`, file: shownFile(file), agents, pid: process.pid }
+    const studio = studioPath === undefined ? {} : { studio: `${url}${studioPath}` }
+    const facts = { url, api: `${url}${prefix}`, ...studio, file: shownFile(file), agents, pid: process.pid }
     if (this.#count++ === 0) {
       output.note(`serving ${shownFile(file)}: ${agents.length === 0 ? 'no agents' : `agents ${agents.join(', ')}`}`)
       output.answer(url, { type: 'ready', ...facts })
+      if (studioPath !== undefined) output.note(`Studio: ${url}${studioPath}`)
       output.note(nextSteps(url, agents))
     } else output.answer(`reloaded in ${tookMs} ms`, { type: 'reloaded', ...facts, tookMs })
     if (forgets && !this.#hasWarned) {

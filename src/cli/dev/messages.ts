@@ -15,7 +15,7 @@ export type WorkerReport =
   | { type: 'reads'; path: string; stamp: string }
   /** The module was evaluated, and its Heed starts. */
   | { type: 'loaded' }
-  | { type: 'ready'; port: number; agents: string[]; prefix: string; forgets: boolean }
+  | { type: 'ready'; port: number; agents: string[]; prefix: string; studioPath?: string; forgets: boolean }
   | { type: 'failed'; message: string; options: Omit<FailureOptions, 'cause'>; stack?: string }
 
 /** From the supervisor to the process of the user's code: end at the next boundary of its runs, or at once. */

@@ -2,6 +2,7 @@ import type { Heed } from '../../heed/heed.ts'
 import { wholeNumber } from '../shell/arguments.ts'
 import { exitCodes, Failure, type ExitCode } from '../shell/failure.ts'
 import type { Output } from '../shell/output.ts'
+import { studioOf } from './studio.ts'
 import { findUserFile, loadEnvironment, loadUserModule, shownFile } from './user-module.ts'
 
 export interface ServeArguments {
@@ -12,18 +13,21 @@ export interface ServeArguments {
 }
 
 /** Serves the Heed of a file until SIGTERM or SIGINT. */
-export async function start(args: ServeArguments, output: Output): Promise<ExitCode> {
+export async function start(args: ServeArguments & { studio: boolean }, output: Output): Promise<ExitCode> {
   loadEnvironment(args.envFile)
   const file = findUserFile(args.file)
   const { heed, options, serve } = await loadUserModule(file)
   const port = requestedPort(args.port)
+  const studio = args.studio ? studioOf(options) : options.studio
   const ended = untilSignal(output)
   const server = await serve(heed, {
-    ...options, ...(port === undefined ? {} : { port }), ...(args.host === undefined ? {} : { hostname: args.host }), handleSignals: false,
+    ...options, ...(port === undefined ? {} : { port }), ...(args.host === undefined ? {} : { hostname: args.host }),
+    ...(studio === undefined ? {} : { studio }), handleSignals: false,
   }).catch((error: unknown) => {
     throw listenFailure(error, port ?? options.port ?? 4111)
   })
-  announce(output, { url: server.url, prefix: options.prefix ?? '/api', file, heed })
+  const pages = studio === undefined ? {} : { studioPath: studio.path }
+  announce(output, { url: server.url, prefix: options.prefix ?? '/api', file, heed, ...pages })
   const signal = await ended
   await server.close({ drainMs: signal === 'SIGTERM' ? (options.drainMs ?? 20_000) : 0 })
   output.note('closed')
@@ -67,13 +71,17 @@ export interface Announcement {
   prefix: string
   file: string
   heed: Pick<Heed, 'listAgents'>
+  /** Where Studio is served. */
+  studioPath?: string
 }
 
 /** Prints the address to standard output, and the agents and what to type next to standard error. */
-export function announce(output: Output, { url, prefix, file, heed }: Announcement): void {
+export function announce(output: Output, { url, prefix, file, heed, studioPath }: Announcement): void {
   const agents = Object.values(heed.listAgents()).map(({ id }) => id)
   output.note(`serving ${shownFile(file)}: ${agents.length === 0 ? 'no agents' : `agents ${agents.join(', ')}`}`)
-  output.answer(url, { type: 'ready', url, api: `${url}${prefix}`, file: shownFile(file), agents, pid: process.pid })
+  const studio = studioPath === undefined ? {} : { studio: `${url}${studioPath}` }
+  output.answer(url, { type: 'ready', url, api: `${url}${prefix}`, ...studio, file: shownFile(file), agents, pid: process.pid })
+  if (studioPath !== undefined) output.note(`Studio: ${url}${studioPath}`)
   output.note(nextSteps(url, agents))
 }
 

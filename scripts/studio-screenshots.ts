@@ -1,0 +1,82 @@
+// Plays the demo in Chromium and writes the pictures of docs/studio. `node scripts/studio-screenshots.ts [folder]`, after `npm run build`.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { chromium, type Page } from 'playwright-core'
+import { serveStudioDemo } from '../src/cli/studio-demo/studio-demo.ts'
+import { InMemoryStore } from '../src/index.ts'
+import { studio } from '../src/studio/index.ts'
+import { findProgram } from './programs.ts'
+
+const out = resolve(process.argv[2] ?? join(import.meta.dirname, '../docs/studio'))
+const pages = process.argv[3] === undefined ? {} : { folder: process.argv[3] }
+const found = await findProgram('chromium')
+if (!('path' in found)) throw new Error(found.missing)
+mkdirSync(out, { recursive: true })
+
+const server = await serveStudioDemo({ storage: new InMemoryStore(), studio: studio(pages), testMs: 700, deltaMs: 5, port: 0 })
+const browser = await chromium.launch({ executablePath: found.path, args: ['--no-sandbox'] })
+const open = async (colorScheme: 'light' | 'dark', viewport = { width: 1280, height: 800 }) => {
+  const context = await browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' })
+  return context.newPage()
+}
+const shoot = async (page: Page, name: string) => {
+  await page.waitForTimeout(600)
+  const picture = (await page.screenshot()).toString('base64')
+  writeFileSync(join(out, `${name}.webp`), Buffer.from(await compressed.evaluate(toWebp, picture), 'base64'))
+}
+const compressed = await browser.newPage()
+
+try {
+  const light = await open('light')
+  await light.goto(server.studioUrl)
+  const next = () => light.locator('.tour .primary').click()
+  await next()
+  await light.locator('.row-tool').nth(1).waitFor()
+  await next()
+  await light.locator('.queue li').nth(1).waitFor()
+  await next()
+  await light.locator('.approval').waitFor({ timeout: 30_000 })
+  await shoot(light, 'thread-light')
+  const dark = await open('dark')
+  await dark.goto(`${server.studioUrl}?panel=lanes`)
+  await dark.locator('.lane').waitFor()
+  await shoot(dark, 'thread-dark')
+  const phone = await open('light', { width: 390, height: 844 })
+  await phone.goto(server.studioUrl)
+  await phone.locator('.approval').waitFor()
+  await shoot(phone, 'thread-phone')
+  await light.goto(`${server.url}/studio/attention`)
+  await light.locator('.approval').waitFor()
+  await shoot(light, 'attention-light')
+  await light.goto(`${server.studioUrl}?panel=lanes`)
+  await light.locator('.approval .approve').click()
+  await light.locator('.row-agent', { hasText: 'CI failed' }).waitFor({ timeout: 30_000 })
+  await light.getByLabel('Message', { exact: true }).fill('Post the release on the status page. Its login sends a code by SMS.')
+  await light.keyboard.press('Enter')
+  await light.locator('.row-watch').waitFor({ timeout: 30_000 })
+  for (const view of ['threads', 'inbox', 'agents/operations', 'watches', 'schedules']) {
+    for (const [page, theme] of [[light, 'light'], [dark, 'dark'], [phone, 'phone']] as const) {
+      await page.goto(`${server.url}/studio/${view}`)
+      await page.locator('h1').waitFor()
+      await shoot(page, `${view.split('/')[0]}-${theme}`)
+    }
+  }
+  for (const panel of ['watches', 'prompt', 'memory', 'inbox']) {
+    await light.goto(`${server.studioUrl}?panel=${panel}`)
+    await light.locator('.panel-body > *').first().waitFor()
+    await shoot(light, `panel-${panel}-light`)
+  }
+} finally {
+  await browser.close()
+  await server.close()
+}
+
+/** Runs in the browser, which has the encoder. */
+async function toWebp(picture: string): Promise<string> {
+  const image = new Image()
+  image.src = `data:image/png;base64,${picture}`
+  await image.decode()
+  const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height })
+  canvas.getContext('2d')?.drawImage(image, 0, 0)
+  return canvas.toDataURL('image/webp', 0.86).split(',')[1] ?? ''
+}

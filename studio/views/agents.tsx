@@ -1,0 +1,175 @@
+import { useMemo, useState } from 'react'
+import type { AgentDetails, ToolDetails } from 'heed/client'
+import { useThread } from 'heed/react'
+import { useQuery } from '../app/query.ts'
+import { Link } from '../app/router.tsx'
+import { useSession } from '../app/session.tsx'
+import { Json } from '../parts/json.tsx'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { Approvals } from '../thread/approval.tsx'
+import { Composer } from '../thread/composer.tsx'
+import type { RowActions } from '../thread/row.tsx'
+import { SignalForm } from '../thread/signal-form.tsx'
+import { Transcript } from '../thread/transcript.tsx'
+
+export function AgentsView() {
+  const { agents } = useSession()
+  return (
+    <div className="page">
+      <header className="page-head">
+        <h1>Agents</h1>
+      </header>
+      {agents.length === 0 && (
+        <Empty title="This server has no agents.">
+          <p>
+            Add one:{' '}
+            <code>
+              new Heed({'{'} agents: {'{'} … {'}'} {'}'})
+            </code>
+            .
+          </p>
+        </Empty>
+      )}
+      <div className="cards">
+        {agents.map((agent) => (
+          <article key={agent.id} className="card">
+            <header>
+              <Link to={['agents', agent.id]}>
+                <b>{agent.name}</b>
+              </Link>{' '}
+              <span className="meta mono">
+                {agent.provider}
+                {agent.provider === '' ? '' : '/'}
+                {agent.modelId}
+              </span>
+            </header>
+            {agent.description !== '' && <p>{agent.description}</p>}
+            <p className="meta">{Object.keys(agent.tools).length === 0 ? 'no tools' : Object.keys(agent.tools).join(', ')}</p>
+          </article>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** One agent: what it is, and a thread to try it on. */
+export function AgentPage({ agentId }: { agentId: string }) {
+  const { agents } = useSession()
+  const agent = agents.find(({ id }) => id === agentId)
+  if (!agent)
+    return (
+      <Empty title="There is no such agent.">
+        <p>
+          <Link to={['agents']}>All agents</Link>
+        </p>
+      </Empty>
+    )
+  return (
+    <div className="agent">
+      <section className="agent-about" aria-label="Agent">
+        <header className="page-head">
+          <h1>{agent.name}</h1>
+        </header>
+        <p className="meta mono">
+          {agent.id}
+          {agent.modelId === '' ? '' : `, ${agent.provider}/${agent.modelId}`}
+        </p>
+        {agent.description !== '' && <p>{agent.description}</p>}
+        <Instructions agent={agent} />
+        <h2>Tools</h2>
+        {Object.keys(agent.tools).length === 0 && <p className="meta">This agent has no tools.</p>}
+        {Object.values(agent.tools).map((tool) => (
+          <Tool key={tool.id} tool={tool} />
+        ))}
+      </section>
+      <Try agent={agent} />
+    </div>
+  )
+}
+
+/** The instructions as the model gets them. The server shows them to operators only. */
+function Instructions({ agent }: { agent: AgentDetails }) {
+  const { client } = useSession()
+  const { data, error, isLoading } = useQuery(`instructions ${agent.id}`, () => client.getAgent(agent.id).explainPrompt('(a message)'))
+  const parts = data?.parts.filter(({ source }) => source === 'instructions') ?? []
+  const { instructions = '' } = agent as { instructions?: string }
+  return (
+    <>
+      <h2>Instructions</h2>
+      {isLoading && <Loading rows={2} />}
+      <Failed error={error} />
+      {instructions !== '' && <pre className="json">{instructions}</pre>}
+      {instructions === '' &&
+        parts.map((part, index) => (
+          <pre key={index} className="json">
+            {part.preview}
+          </pre>
+        ))}
+      {data !== undefined && parts.length === 0 && <p className="meta">None.</p>}
+      {data && <p className="meta">The prompt begins with about {data.tokens.toLocaleString()} tokens.</p>}
+    </>
+  )
+}
+
+function Tool({ tool }: { tool: ToolDetails }) {
+  const schema = useMemo(() => (tool.inputSchema === undefined ? undefined : (JSON.parse(tool.inputSchema) as unknown)), [tool.inputSchema])
+  return (
+    <details className="card tool">
+      <summary>
+        <b className="tool-name">{tool.id}</b>
+        {tool.requireApproval && <span className="chip is-asking">asks first</span>} <span className="meta">{tool.description}</span>
+      </summary>
+      {schema === undefined ? <p className="meta">No input schema.</p> : <Json value={schema} />}
+    </details>
+  )
+}
+
+const own = Date.now().toString(36)
+
+function Try({ agent }: { agent: AgentDetails }) {
+  const { client } = useSession()
+  const [round, setRound] = useState(0)
+  const threadId = `try-${agent.id}-${own}${round === 0 ? '' : `-${round}`}`
+  const scope = { threadId, resourceId: 'studio' }
+  const thread = useThread({ ...scope, agent: agent.id, client })
+  const { retry, discard } = thread
+  const actions = useMemo<RowActions>(
+    () => ({ agentName: agent.name, retry: (id) => void retry(id), discard }),
+    [agent.name, retry, discard],
+  )
+  const [isSignal, setSignal] = useState(false)
+  return (
+    <section className="agent-try" aria-label="Try">
+      <header className="thread-head">
+        <div className="thread-name">
+          <h2>Try</h2>
+          <p className="meta">
+            on{' '}
+            <Link to={['threads', threadId]} query={{ agent: agent.id, resource: 'studio' }} className="mono">
+              {threadId}
+            </Link>
+          </p>
+        </div>
+        <button type="button" onClick={() => setRound(round + 1)}>
+          New thread
+        </button>
+      </header>
+      {thread.messages.length === 0 ? (
+        <div className="transcript-frame">
+          <Empty title={`Write to ${agent.name}.`}>
+            <p>This is a real thread: it is stored, and you find it in the list of threads.</p>
+          </Empty>
+        </div>
+      ) : (
+        <Transcript thread={thread} actions={actions} at={null} onFork={() => {}} />
+      )}
+      <Approvals thread={thread} />
+      {isSignal && (
+        <div className="card">
+          <SignalForm scope={scope} agentId={agent.id} onSent={() => {}} />
+        </div>
+      )}
+      <Composer thread={thread} threadId={threadId} onSignal={() => setSignal(!isSignal)} />
+    </section>
+  )
+}

@@ -1,0 +1,76 @@
+import { useQuery } from '../app/query.ts'
+import { Link } from '../app/router.tsx'
+import { useSession } from '../app/session.tsx'
+import { exactOf } from '../app/time.tsx'
+import { Json } from '../parts/json.tsx'
+import { Failed, Loading } from '../parts/states.tsx'
+
+/** What became of a signal, as `explain()` has it. */
+export function SignalPage({ threadId, signalId }: { threadId: string; signalId: string }) {
+  const { client, agents } = useSession()
+  const { data, error, isLoading, reload } = useQuery(
+    `signal ${threadId} ${signalId}`,
+    () => client.getAgent(agents[0]?.id ?? '').explain({ threadId, signalId }),
+    { everyMs: 3_000 },
+  )
+  return (
+    <div className="page">
+      <header className="page-head">
+        <h1>Signal</h1>
+      </header>
+      <p className="meta">
+        <Link to={['threads', threadId]} query={{ at: signalId }}>
+          {threadId}
+        </Link>{' '}
+        <span className="mono">{signalId}</span>
+      </p>
+      {isLoading && <Loading />}
+      <Failed error={error} onRetry={reload} />
+      {data && (
+        <dl className="facts">
+          <dt>State</dt>
+          <dd>
+            <b>{data.state}</b>
+            {data.reason === undefined ? '' : `: ${data.reason}`}
+          </dd>
+          <dt>Route</dt>
+          <dd>{routes[data.route] ?? data.route}</dd>
+          <dt>Accepted</dt>
+          <dd>{exactOf(data.acceptedAt)}</dd>
+          {data.ahead !== undefined && (
+            <>
+              <dt>Before it</dt>
+              <dd>{data.ahead} signals</dd>
+            </>
+          )}
+          {data.runId !== undefined && (
+            <>
+              <dt>Run</dt>
+              <dd className="mono">
+                {data.runId}
+                {data.step === undefined ? '' : `, first in the prompt of step ${data.step + 1}`}
+              </dd>
+            </>
+          )}
+          <dt>Agent</dt>
+          <dd>{data.agentId}</dd>
+        </dl>
+      )}
+      {data && (
+        <details>
+          <summary className="meta">Raw</summary>
+          <Json value={data} />
+        </details>
+      )}
+    </div>
+  )
+}
+
+const routes: Readonly<Record<string, string>> = {
+  wake: 'wake: it started a run',
+  deliver: 'deliver: it entered the active run',
+  interrupt: 'interrupt: it cut the stream and entered the run',
+  queue: 'queue: it started a run of its own',
+  persist: 'persist: it was stored in history without a run',
+  discard: 'discard',
+}

@@ -1,0 +1,25 @@
+import type { MemoryClient } from 'heed/client'
+import { useQuery, type Query } from '../app/query.ts'
+import { useSession } from '../app/session.tsx'
+
+export type ThreadList = Awaited<ReturnType<MemoryClient['listThreads']>>
+export type ThreadItem = ThreadList['threads'][number]
+
+/** How often lists are read again: the server has no stream of all threads. */
+export const listMs = 3_000
+
+/** The threads that changed last, first. */
+export function useThreads({ perPage, page = 0, resourceId }: { perPage: number; page?: number; resourceId?: string }): Query<ThreadList> {
+  const { client } = useSession()
+  return useQuery(
+    `threads ${perPage} ${page} ${resourceId ?? ''}`,
+    () =>
+      client.memory().listThreads({
+        perPage,
+        page,
+        orderBy: { field: 'updatedAt', direction: 'DESC' },
+        ...(resourceId === undefined ? {} : { resourceId }),
+      }),
+    { everyMs: listMs },
+  )
+}

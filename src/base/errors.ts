@@ -93,7 +93,7 @@ export type HeedErrorCode =
   | 'unreachable'
   // Storage
   | 'store_failed'
-  /** The connection was lost while something was stored, and whether it was is not known. The same call with the same ids stores it once. */
+  /** The connection was lost during a write, and whether it was stored is not known. The same call with the same ids stores it once. */
   | 'store_unknown'
   | 'store_full'
   | 'quota_exceeded'

@@ -85,5 +85,6 @@ export function postgresFailure(error: unknown, name: string): HeedError {
 export function unknownOutcome(error: unknown, name: string): HeedError {
   const why = error instanceof Error ? error.message : String(error)
   const problem = `Whether the database ${name} stored this is not known: the connection was lost during the commit, and then: ${why}.`
-  return new HeedError('store_unknown', `${problem} Call again with the same ids, which stores it once, or read it.`, { cause: error, retryable: true })
+  const message = `${problem} Call again with the same ids, which stores it once, or read it.`
+  return new HeedError('store_unknown', message, { cause: error, retryable: true })
 }

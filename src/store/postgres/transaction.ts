@@ -85,7 +85,8 @@ export class Transaction {
   }
 
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
-    const begin = this.#begun ? [] : [begins[this.#mode], ...(this.#mode === 'write' ? [this.#limits] : [])].map((text) => this.#statement(text))
+    const first = this.#mode === 'write' ? [begins.write, this.#limits] : [begins[this.#mode]]
+    const begin = this.#begun ? [] : first.map((text) => this.#statement(text))
     const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
     const sent = statements.map((statement) => {
       const { kind, sql, args } = statement

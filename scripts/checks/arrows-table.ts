@@ -114,7 +114,7 @@ export const arrows: ArrowTable = {
   ],
   // PostgreSQL's own: sessions, transactions, schema. Its tables are those of SQLite's schema.
   'store/postgres/**': [
-    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/migrations.ts', 'bus/*.ts', 'bus/postgres/**',
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/migrations.ts', 'recall/**', 'bus/*.ts', 'bus/postgres/**',
   ],
   'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'signals/**'],
 

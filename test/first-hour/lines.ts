@@ -46,7 +46,7 @@ export const lines: Record<string, Record<string, readonly Shown[]>> = {
     'an agent by its key': [['test/http/agent-by-key.test.ts', '[H5.7] every route finds an agent by its key in `agents` too']],
     'a LibSQLVector of another database': [[`${start}/silent-options.test.ts`, '[K2.7] rejects a LibSQLVector of another database than the storage']],
     'the default file of an agent without a Heed': [[`${start}/silent-options.test.ts`, '[M1.14] the default file of an agent without a Heed is named in one line of the log']],
-    'semanticRecall on a database server': [[`${memory}/server.test.ts`, '[K2.7] has no index: recall that is asked for is rejected by name']],
+    'semanticRecall on a database server': [[`${memory}/server.test.ts`, '[K2.1] has an index: agents recall what other threads said, and programs search']],
     'default options of legacy methods': [[`${start}/silent-options.test.ts`, '[G1.7] default options of the legacy methods are for each of them alone']],
     'provider options on instructions': [[`${start}/silent-options.test.ts`, '[G1.7] provider options on instructions that are about the call are options of the call']],
   },

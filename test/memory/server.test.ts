@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
-import { SemanticRecall } from '../../src/processors/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { gate, soon } from '../thread/said.ts'
@@ -103,31 +102,16 @@ describe('a database on a server', () => {
     expect(String(failed)).not.toContain('wrong-secret')
   })
 
-  it('has no index: agents run without recall, and a search is rejected by name', async () => {
+  it('[K2.1] has an index: agents recall what other threads said, and programs search', async () => {
     const { store } = await served()
-    const warned: string[] = []
-    const storage = store()
-    const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), memory: new Memory() })
-    kept(new Heed({ agents: { agent }, storage, logger: { ...silentLogger, warn: (message) => void warned.push(message) } }))
-    await agent.generate('The key is under the mat.', { memory: { thread: 't', resource: 'u' } })
-    expect((await agent.generate('Where is the key?', { memory: { thread: 'other', resource: 'u' } })).text).toBe('Yes.')
-    expect(warned).toEqual([])
-    await expect((await agent.getMemory()).recall({ threadId: 't', vectorSearchString: 'key' })).rejects.toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
-  })
-
-  it('[K2.7] has no index: recall that is asked for is rejected by name', async () => {
-    const { store } = await served()
-    const call = { memory: { thread: 't', resource: 'u' } }
-    const refused = { code: 'unsupported_option', details: { option: 'semanticRecall' } }
-    const configs = [{ memory: new Memory({ semanticRecall: true }) }, { memory: new Memory({ semanticRecall: { topK: 2 } }) }, { memory: new Memory(), inputProcessors: [new SemanticRecall()] }]
-    for (const config of configs) {
-      const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), ...config })
-      kept(new Heed({ agents: { agent }, storage: store(), logger: silentLogger }))
-      await expect(agent.generate('Where is the key?', call)).rejects.toMatchObject(refused)
-    }
-    const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), memory: new Memory() })
+    const model = scriptedModel(() => 'Yes.')
+    const agent = new Agent({ id: 'guide', model, memory: new Memory({ semanticRecall: true }) })
     kept(new Heed({ agents: { agent }, storage: store(), logger: silentLogger }))
-    await expect(agent.generate('Where is the key?', { memory: { ...call.memory, options: { semanticRecall: true } } })).rejects.toMatchObject(refused)
+    await agent.generate('The key is under the mat.', { memory: { thread: 't', resource: 'u' } })
+    await agent.generate('Where is the key?', { memory: { thread: 'other', resource: 'u' } })
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('under the mat')
+    const { hits } = await (await agent.getMemory()).recall({ threadId: 't', vectorSearchString: 'the mat' })
+    expect(hits?.[0]?.text).toBe('The key is under the mat.')
   })
 
   it('is called in batches: 300 messages are a few round trips, not thousands', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { PgStore, PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { steps } from '../../src/store/postgres/schema.ts'
 import { connectClient } from '../../src/store/postgres/sessions.ts'
 import { acceptOne, persisted, rowIds, send, threadId } from '../../src/store/conformance/fixture.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
@@ -109,10 +110,10 @@ describe('a store that cannot be opened', () => {
   it('[Q2.4] rejects a schema of a newer Heed, uses one that says it may, and leaves both as they are', async () => {
     const schemaName = newSchema()
     await open({ schemaName }).open()
-    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (2, 1)`)
+    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (${steps.length + 1}, 1)`)
     await open({ schemaName }).open()
-    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (3, 3)`)
-    await expect(open({ schemaName }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: 3, known: 1 } })
+    await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (${steps.length + 2}, ${steps.length + 2})`)
+    await expect(open({ schemaName }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length + 2, known: steps.length } })
   })
 
   it('[Q2.4] creates the tables once, if several processes open a new database', async () => {

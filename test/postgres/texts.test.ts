@@ -2,10 +2,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { Dialect } from '../../src/store/postgres/dialect.ts'
 import { connectClient } from '../../src/store/postgres/sessions.ts'
+import { indexSchema, placesSchema } from '../../src/recall/index/schema.ts'
 import { migrations } from '../../src/store/sqlite/migrations.ts'
 import { texts } from '../../src/store/sql/texts.ts'
 import { sharedServer } from './server.ts'
 import { inDatabase, newPlace } from './stores.ts'
+
+/** The tables of a database in a file after these steps. */
+function tablesOf(steps: readonly string[]): Array<Record<string, unknown>> {
+  using database = new DatabaseSync(':memory:')
+  for (const step of steps) database.exec(step)
+  return database.prepare(`
+    SELECT m.name, (SELECT group_concat(c.name, ' ') FROM (SELECT name FROM pragma_table_info(m.name) ORDER BY name) c) AS columns
+    FROM sqlite_schema m WHERE m.type = 'table' AND m.sql LIKE '%STRICT%'`).all()
+}
 
 describe('the statements of all SQL stores', () => {
   it('[Q1.2] are prepared by PostgreSQL, each of them', async () => {
@@ -31,17 +41,15 @@ describe('the statements of all SQL stores', () => {
     const { rows } = await inDatabase((query) => query(`
       SELECT table_name AS name, string_agg(column_name, ' ' ORDER BY column_name) AS columns FROM information_schema.columns
       WHERE table_schema = '${place.schema}' GROUP BY table_name`))
-    using database = new DatabaseSync(':memory:')
-    for (const step of migrations) database.exec(step)
-    const tables = database.prepare(`
-      SELECT m.name, (SELECT group_concat(c.name, ' ') FROM (SELECT name FROM pragma_table_info(m.name) ORDER BY name) c) AS columns
-      FROM sqlite_schema m WHERE m.type = 'table' AND m.name LIKE 'heed_%'`).all()
     const here = Object.fromEntries(rows.map(({ name, columns }) => [name, columns]))
-    const there = Object.fromEntries(tables.map(({ name, columns }) => [name, columns]))
-    // The counters, the outcomes of transactions and the version are PostgreSQL's own.
-    const { heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes, ...same } = here
+    const there = Object.fromEntries([
+      ...tablesOf(migrations).filter(({ name }) => String(name).startsWith('heed_')).map(({ name, columns }) => [name, columns]),
+      ...tablesOf([indexSchema, placesSchema]).map(({ name, columns }) => [`heed_recall_${String(name)}`, columns]),
+    ])
+    // The counters, the outcomes of transactions, the version and the index of words are PostgreSQL's own.
+    const { heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes, heed_recall_words, ...same } = here
     const { heed_notification_changes: _, ...wanted } = there
     expect(same).toEqual(wanted)
-    expect([heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes].every(Boolean)).toBe(true)
+    expect([heed_usage_changes, heed_outcomes, heed_schema, heed_notification_changes, heed_recall_words].every(Boolean)).toBe(true)
   })
 })

@@ -110,9 +110,9 @@ export async function openIndex(store: ThreadStore, embedder: TextEmbedder | und
   return index
 }
 
-/** The error of a memory that asks for recall on a storage without an index, such as a libSQL server. */
+/** The error of a memory that asks for recall on a storage without an index. */
 export function noIndex(): HeedError {
-  const why = 'This storage has no recall index. Use a LibSQLStore with a file: URL, or set semanticRecall: false and no embedder.'
+  const why = 'This storage has no recall index. Use a LibSQLStore or a PostgresStore, or set semanticRecall: false and no embedder.'
   return new HeedError('unsupported_option', why, { details: { option: 'semanticRecall' } })
 }
 

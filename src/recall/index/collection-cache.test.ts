@@ -105,9 +105,9 @@ describe('cached collections', () => {
           for (const [step, changes] of steps.entries()) {
             write(databases, writer, [...new Map(changes.map((one) => [one.message, one])).values()])
             for (const collections of looks[step] ? [writer, reader] : [writer]) {
-              const fresh = new ResourceCollection(databases.index, resource)
+              const fresh = ResourceCollection.read(databases.index, resource)
               expect(shown(collections.collectionOf(resource), collections.vectorsOf(resource, embedder, dimension))).toEqual(
-                shown(fresh, new ResourceVectors(databases.index, fresh, embedder, dimension)),
+                shown(fresh, ResourceVectors.read(databases.index, fresh, embedder, dimension)),
               )
             }
           }

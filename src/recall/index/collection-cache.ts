@@ -1,6 +1,7 @@
+import type { Statements } from '../../store/sql/statements.ts'
 import type { Databases } from './databases.ts'
-import { ResourceCollection } from './resource-collection.ts'
-import { ResourceVectors } from './resource-vectors.ts'
+import { readChanged, readPassages, ResourceCollection, type ChangedPassages, type PassageRow } from './resource-collection.ts'
+import { readChangedVectors, ResourceVectors, type VectorRow } from './resource-vectors.ts'
 import { firstPassageKey } from './schema.ts'
 
 /** The memory for the resources that were searched last. */
@@ -10,7 +11,8 @@ const maxTouched = 50_000
 /** When more than this share of a collection changed, it is read again as a whole. */
 const maxRefreshed = 1 / 8
 
-interface CacheEntry {
+/** A resource in memory. */
+export interface CachedResource {
   /** The version of the resource that this is up to date with. */
   version: number
   collection: ResourceCollection
@@ -18,108 +20,155 @@ interface CacheEntry {
   vectors: Map<number, ResourceVectors>
 }
 
+/** What a resource in memory lacks: nothing, the changes since its version, or everything. */
+type ResourceChange =
+  | { kind: 'none' }
+  | { kind: 'some'; version: number; messages: ChangedPassages[]; vectors: Map<number, VectorRow[]> }
+  | { kind: 'all'; version: number; rows: PassageRow[] }
+
+/** The collections that a search reads. */
+export interface Collections {
+  collectionOf(resource: number): ResourceCollection
+  vectorsOf(resource: number, embedder: number, dimension: number): ResourceVectors
+  /** Logs, by resource, the messages whose passages or vectors changed. Called within the transaction that changes them. */
+  logChanges(touched: ReadonlyMap<number, ReadonlySet<number>>): void
+}
+
 /**
  * Keeps collections in memory and up to date with the index. Any process that changes messages logs them in `touched` with the new version
  * of their resource; a reader applies the log since its own version, or reads the collection again when the log no longer reaches back.
  */
-export class CollectionCache {
+export class CollectionCache implements Collections {
   readonly #databases: Databases
-  readonly #entries = new Map<number, CacheEntry>()
+  readonly #cached = new CachedResources()
 
   constructor(databases: Databases) {
     this.#databases = databases
   }
 
   collectionOf(resource: number): ResourceCollection {
-    return this.#entry(resource).collection
+    return this.#refreshed(resource).collection
   }
 
   vectorsOf(resource: number, embedder: number, dimension: number): ResourceVectors {
-    const entry = this.#entry(resource)
-    let vectors = entry.vectors.get(embedder)
-    if (vectors?.dimension !== dimension) {
-      vectors = new ResourceVectors(this.#databases.index, entry.collection, embedder, dimension)
-      entry.vectors.clear()
-      entry.vectors.set(embedder, vectors)
-      this.#evict(resource)
-    }
+    const cached = this.#refreshed(resource)
+    const known = this.#cached.vectorsOf(cached, embedder, dimension)
+    if (known) return known
+    const vectors = ResourceVectors.read(this.#databases.index, cached.collection, embedder, dimension)
+    this.#cached.addVectors(cached, embedder, vectors)
     return vectors
   }
 
-  /** Logs, by resource, the messages whose passages or vectors changed. Called within the transaction that changes them. */
   logChanges(touched: ReadonlyMap<number, ReadonlySet<number>>): void {
-    const { index } = this.#databases
-    let last = 0
-    for (const [resource, messages] of touched) {
-      index.run('UPDATE resources SET version = version + 1 WHERE key = ?', resource)
-      for (const message of messages)
-        last = index.insert(
-          'INSERT INTO touched (resource, version, message) SELECT key, version, ? FROM resources WHERE key = ?',
-          message,
-          resource,
-        )
-    }
-    if (last > maxTouched) index.run('DELETE FROM touched WHERE number <= ?', last - maxTouched)
+    logChanges(this.#databases.index, touched)
   }
 
-  #entry(resource: number): CacheEntry {
-    const version = this.#version(resource)
-    const cached = this.#entries.get(resource)
+  #refreshed(resource: number): CachedResource {
+    const cached = this.#cached.get(resource)
+    return this.#cached.apply(resource, readChange(this.#databases.index, resource, cached), cached)
+  }
+}
+
+/** The resources in memory, the least recently used first. */
+export class CachedResources {
+  readonly #entries = new Map<number, CachedResource>()
+
+  get(resource: number): CachedResource | undefined {
+    return this.#entries.get(resource)
+  }
+
+  /** Brings a resource up to date with a change that was read for it, as it was in memory then. */
+  apply(resource: number, change: ResourceChange, cached: CachedResource | undefined): CachedResource {
     this.#entries.delete(resource)
-    const entry = cached && this.#refresh(cached, version)
-      ? cached
-      : { version, collection: new ResourceCollection(this.#databases.index, resource), vectors: new Map<number, ResourceVectors>() }
+    const entry = change.kind === 'all' || !cached ? entryOf(resource, change) : cached
+    if (change.kind === 'some' && entry === cached) refresh(entry, change)
     this.#entries.set(resource, entry)
-    if (entry !== cached) this.#evict(resource)
+    if (entry !== cached) this.#evict(entry)
     return entry
   }
 
-  /** False when the log does not reach back to the entry's version, or too much changed. */
-  #refresh(entry: CacheEntry, version: number): boolean {
-    if (entry.version === version) return true
-    const { index } = this.#databases
-    const { collection, vectors } = entry
-    const first = index.one<{ version: number | null }>(
-      'SELECT min(version) AS version FROM touched WHERE resource = ? AND version > ?',
-      collection.resource,
-      entry.version,
-    )
-    if (first?.version !== entry.version + 1) return false
-    const most = Math.ceil(1_000 + collection.count * maxRefreshed)
-    const messages = index
-      .all<{ message: number }>(
-        'SELECT DISTINCT message FROM touched WHERE resource = ? AND version > ? ORDER BY message LIMIT ?',
-        collection.resource,
-        entry.version,
-        most,
-      )
-      .map(({ message }) => message)
-    if (messages.length === most) return false
-    const firsts = messages.map(firstPassageKey)
-    const moves = collection.refresh(index, firsts)
-    for (const refreshed of vectors.values()) refreshed.refresh(index, firsts, moves)
-    entry.version = version
-    return true
+  vectorsOf({ vectors }: CachedResource, embedder: number, dimension: number): ResourceVectors | undefined {
+    const known = vectors.get(embedder)
+    return known?.dimension === dimension ? known : undefined
   }
 
-  #version(resource: number): number {
-    return this.#databases.index.one<{ version: number }>('SELECT version FROM resources WHERE key = ?', resource)?.version ?? 0
+  /** The vectors of one embedder alone are kept. */
+  addVectors(entry: CachedResource, embedder: number, vectors: ResourceVectors): void {
+    entry.vectors.clear()
+    entry.vectors.set(embedder, vectors)
+    this.#evict(entry)
   }
 
   /** Evicts the least recently used entries. The one in use stays, whatever its size. */
-  #evict(used: number): void {
+  #evict(used: CachedResource): void {
     let bytes = 0
     for (const entry of this.#entries.values()) bytes += bytesOf(entry)
     for (const [resource, entry] of this.#entries) {
       if (bytes <= maxBytes) return
-      if (resource === used) continue
+      if (entry === used) continue
       this.#entries.delete(resource)
       bytes -= bytesOf(entry)
     }
   }
 }
 
-function bytesOf({ collection, vectors }: CacheEntry): number {
+function entryOf(resource: number, change: ResourceChange): CachedResource {
+  const { version, rows } = change.kind === 'all' ? change : { version: 0, rows: [] }
+  return { version, collection: new ResourceCollection(resource, rows), vectors: new Map() }
+}
+
+function refresh(entry: CachedResource, { version, messages, vectors }: ResourceChange & { kind: 'some' }): void {
+  const firsts = messages.map(({ first }) => first)
+  const moves = entry.collection.refresh(messages)
+  for (const [embedder, refreshed] of entry.vectors) refreshed.refresh(firsts, vectors.get(embedder) ?? [], moves)
+  entry.version = version
+}
+
+/** Reads what a resource in memory lacks, and changes nothing. */
+function readChange(index: Statements, resource: number, cached: CachedResource | undefined): ResourceChange {
+  const version = index.one<{ version: number }>('SELECT version FROM resources WHERE key = ?', resource)?.version ?? 0
+  if (cached?.version === version) return { kind: 'none' }
+  return readMissing(index, resource, version, cached, cached && changedSince(index, cached))
+}
+
+/** The change to a version: of the messages with these first passages, or the whole resource. */
+export function readMissing(
+  index: Statements, resource: number, version: number, cached: CachedResource | undefined, firsts: readonly number[] | undefined,
+): ResourceChange {
+  if (!cached || !firsts) return { kind: 'all', version, rows: readPassages(index, resource) }
+  const vectors = new Map([...cached.vectors.keys()].map((embedder) => [embedder, readChangedVectors(index, resource, embedder, firsts)]))
+  return { kind: 'some', version, messages: readChanged(index, resource, firsts), vectors }
+}
+
+/** The keys of the first passages of what changed; undefined when the log does not reach back to the version, or too much changed. */
+export function changedSince(index: Statements, { version, collection }: CachedResource): number[] | undefined {
+  const { resource } = collection
+  const first = index.one<{ version: number | null }>(
+    'SELECT min(version) AS version FROM touched WHERE resource = ? AND version > ?', resource, version,
+  )
+  const most = Math.ceil(1_000 + collection.count * maxRefreshed)
+  const messages = index.all<{ message: number }>(
+    'SELECT DISTINCT message FROM touched WHERE resource = ? AND version > ? ORDER BY message LIMIT ?', resource, version, most,
+  )
+  return first?.version !== version + 1 || messages.length === most ? undefined : messages.map(({ message }) => firstPassageKey(message))
+}
+
+/** Logs changed messages by resource, within the transaction that changes them. */
+export function logChanges(index: Statements, touched: ReadonlyMap<number, ReadonlySet<number>>): void {
+  for (const [resource, messages] of touched) {
+    index.execute('UPDATE resources SET version = version + 1 WHERE key = ?', resource)
+    for (const message of messages) {
+      index.execute(
+        'INSERT INTO touched (resource, version, message) SELECT key, version, CAST(? AS BIGINT) FROM resources WHERE key = ?',
+        message,
+        resource,
+      )
+    }
+  }
+  if (touched.size > 0) index.execute(`DELETE FROM touched WHERE number <= (SELECT max(number) FROM touched) - ${maxTouched}`)
+}
+
+function bytesOf({ collection, vectors }: CachedResource): number {
   let bytes = collection.bytes
   for (const { bytes: more } of vectors.values()) bytes += more
   return bytes

@@ -1,12 +1,17 @@
 import { DatabaseSync } from 'node:sqlite'
 import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
 import { useWriteAheadLog } from '../../store/sqlite/write-ahead.ts'
+import { FullTextWords, type Words } from './words.ts'
 import { indexSchema, indexVersion, placesSchema } from './schema.ts'
 
 /** The database of messages, which is only read here, and the index. */
 export interface Databases {
   messages: Statements
   index: Statements
+  /** The terms of all passages, in the index. */
+  words: Words
+  /** The index is in the database of the messages: the transaction that indexes changes removes their records. */
+  together: boolean
   /** Runs `work` in one transaction on the index. */
   write<Result>(work: () => Result): Result
   close(): void
@@ -26,9 +31,12 @@ export function besideMessages(messages: DatabaseSync): Databases {
 }
 
 function createDatabases(messages: DatabaseSync, index: DatabaseSync, owned: boolean): Databases {
+  const statements = new PreparedStatements(index)
   return {
     messages: new PreparedStatements(messages),
-    index: new PreparedStatements(index),
+    index: statements,
+    words: new FullTextWords(statements),
+    together: false,
     write(work) {
       index.exec('BEGIN IMMEDIATE')
       try {

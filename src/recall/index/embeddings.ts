@@ -3,7 +3,7 @@ import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { quantize, quantizedNumbers } from '../rank/quantized-vectors.ts'
 import { isoTime } from '../../signals/conversions.ts'
 import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
-import type { CollectionCache } from './collection-cache.ts'
+import type { Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import { passageHash, touch } from './indexer.ts'
 import type { PlacedVectors } from './placed-vectors.ts'
@@ -51,7 +51,7 @@ export interface DuePassages {
   placed?: { scope: string; cleared: boolean }
 }
 
-interface EmbedderRow {
+export interface EmbedderRow {
   key: number
   dimension: number | null
   complete: number
@@ -74,10 +74,10 @@ const metadataSql = `
 /** Which passages have vectors of which embedder, and the queue of those that lack them. */
 export class Embeddings {
   readonly #databases: Databases
-  readonly #collections: CollectionCache
+  readonly #collections: Collections
   readonly #placed: PlacedVectors
 
-  constructor(databases: Databases, collections: CollectionCache, placed: PlacedVectors) {
+  constructor(databases: Databases, collections: Collections, placed: PlacedVectors) {
     this.#databases = databases
     this.#collections = collections
     this.#placed = placed
@@ -87,22 +87,25 @@ export class Embeddings {
   register(id: string, now: number, placed?: { place: string; model: string }): void {
     const { index, write } = this.#databases
     write(() => {
-      if (this.find(id)) index.run('UPDATE embedders SET used_at = ? WHERE id = ?', now, id)
-      else {
-        const key = index.insert(
-          'INSERT INTO embedders (id, used_at, model, place, scope) VALUES (?, ?, ?, ?, ?)',
-          id, now, placed?.model ?? null, placed?.place ?? null, placed ? this.#placed.scopeOf(id) : null,
-        )
-        index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages', key)
-      }
+      const known = this.find(id)
       const expired = index.all<{ key: number }>(
         'SELECT key FROM embedders WHERE used_at < ? AND id <> ? AND EXISTS (SELECT 1 FROM embedders e WHERE e.id = ?2 AND e.complete = 1)',
         now - expiryMs,
         id,
       )
+      if (known) index.execute('UPDATE embedders SET used_at = ? WHERE id = ?', now, id)
+      else {
+        index.execute(
+          'INSERT INTO embedders (id, used_at, model, place, scope) VALUES (?, ?, ?, ?, ?)',
+          id, now, placed?.model ?? null, placed?.place ?? null, placed ? this.#placed.scopeOf(id) : null,
+        )
+        index.execute(
+          'INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e JOIN passages p ON true WHERE e.id = ?', id,
+        )
+      }
       for (const { key } of expired) {
-        for (const table of ['vectors', 'unembedded']) index.run(`DELETE FROM ${table} WHERE embedder = ?`, key)
-        index.run('DELETE FROM embedders WHERE key = ?', key)
+        for (const table of ['vectors', 'unembedded']) index.execute(`DELETE FROM ${table} WHERE embedder = ?`, key)
+        index.execute('DELETE FROM embedders WHERE key = ?', key)
       }
     })
   }
@@ -110,8 +113,8 @@ export class Embeddings {
   find(id: string): EmbedderRow | undefined {
     // `complete` may be outdated: the last passages of the queue may have been deleted.
     return this.#databases.index.one<EmbedderRow>(
-      `SELECT key, dimension, max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = e.key)) AS complete, anew, model, place,
-         scope, cleared FROM embedders e WHERE id = ?`,
+      `SELECT key, dimension, CASE WHEN complete = 1 OR NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = e.key) THEN 1 ELSE 0 END
+         AS complete, anew, model, place, scope, cleared FROM embedders e WHERE id = ?`,
       id,
     )
   }
@@ -119,7 +122,7 @@ export class Embeddings {
   /** What a lost index left in the vector store of an embedder is deleted. */
   cleared(id: string): void {
     const { index, write } = this.#databases
-    write(() => index.run('UPDATE embedders SET cleared = 1 WHERE id = ?', id))
+    write(() => index.execute('UPDATE embedders SET cleared = 1 WHERE id = ?', id))
   }
 
   /** Passages that are due, with the dimension that their vectors must have; without any, the time when the next one is due. */
@@ -133,15 +136,17 @@ export class Embeddings {
       now,
       limit,
     )
-    const texts = new Map<number, string[]>()
+    const texts = this.#texts(due.map(({ passage }) => passage))
     const outdated = new Set<number>()
     const { scope } = embedder
     const placed = scope === null ? undefined : { scope, cleared: embedder.cleared === 1 }
-    const passages = due.flatMap(({ passage, revision }): Unembedded[] => {
-      const text = this.#text(passage, texts)
-      const metadata = scope === null ? undefined : this.#metadata(passage, scope)
-      const known = text === undefined ? undefined : this.#known(embedder.model ?? id, text)
-      if (text !== undefined && known) return [{ passage, revision, text, ...known, ...(metadata && { metadata }) }]
+    const metadata = scope === null ? [] : due.map(({ passage }) => this.#metadata(passage, scope))
+    const known = texts.map((text) => (text === undefined ? undefined : this.#known(embedder.model ?? id, text)))
+    const passages = due.flatMap(({ passage, revision }, at): Unembedded[] => {
+      const text = texts[at]
+      const of = metadata[at]
+      const vector = known[at]
+      if (text !== undefined && vector) return [{ passage, revision, text, ...vector, ...(of && { metadata: of }) }]
       outdated.add(messageKey(passage))
       return []
     })
@@ -166,6 +171,7 @@ export class Embeddings {
     const stored = embedded.map((one) => ({ ...one, vector: one.vector instanceof Uint8Array ? one.vector : quantize(one.vector) }))
     write(() => {
       const embedder = this.find(id)
+      const states = stored.map(({ passage }) => this.#queued(id, passage))
       if (!embedder) return
       if (embedder.dimension !== null && embedder.dimension !== dimension) {
         // Another process stored vectors of another dimension meanwhile: the passages stay in the queue.
@@ -173,18 +179,18 @@ export class Embeddings {
         this.#dropVectors(embedder.key)
       }
       const touched = new Map<number, Set<number>>()
-      for (const { passage, revision, hash, vector } of stored) {
-        const isCurrent = index.run(
-          'DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, passage, revision,
-        ) > 0
-        const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', passage)?.resource
+      for (const [at, { passage, revision, hash, vector }] of stored.entries()) {
+        const isCurrent = states[at]?.revision === revision
+        const resource = states[at]?.resource ?? undefined
+        if (isCurrent) index.execute('DELETE FROM unembedded WHERE embedder = ? AND passage = ?', embedder.key, passage)
         if (!isCurrent || resource === undefined) {
           this.#placed.recordRemoval(embedder.key, passage, revision)
           continue
         }
-        index.run(
+        index.execute(
           `INSERT INTO vectors (embedder, resource, passage, vector, hash, revision) VALUES (?, ?, ?, ?, ?, ?)
-           ON CONFLICT DO UPDATE SET vector = excluded.vector, hash = excluded.hash, revision = excluded.revision`,
+           ON CONFLICT (embedder, resource, passage)
+           DO UPDATE SET vector = excluded.vector, hash = excluded.hash, revision = excluded.revision`,
           embedder.key,
           resource,
           passage,
@@ -195,23 +201,33 @@ export class Embeddings {
         touch(touched, resource, messageKey(passage))
       }
       this.#collections.logChanges(touched)
-      index.run(
-        `UPDATE embedders SET dimension = ?, anew = 0, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2))
-         WHERE key = ?2`,
+      index.execute(
+        `UPDATE embedders SET dimension = ?, anew = 0, complete = CASE WHEN complete = 1
+           OR NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2) THEN 1 ELSE 0 END WHERE key = ?2`,
         dimension,
         embedder.key,
       )
     })
   }
 
+  /** The revision of a passage in the queue of an embedder, and its resource. */
+  #queued(id: string, passage: number): { revision: number; resource: number | null } | undefined {
+    return this.#databases.index.one<{ revision: number; resource: number | null }>(
+      `SELECT u.revision, p.resource FROM embedders e JOIN unembedded u ON u.embedder = e.key LEFT JOIN passages p ON p.key = u.passage
+       WHERE e.id = ? AND u.passage = ?`, id, passage,
+    )
+  }
+
   /** Deletes vectors of another dimension and enqueues all passages; those that are in the queue keep their revision. */
   #dropVectors(embedder: number): void {
     const { index } = this.#databases
-    index.run('DELETE FROM vectors WHERE embedder = ?', embedder)
-    index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages WHERE true ON CONFLICT DO NOTHING', embedder)
-    index.run('UPDATE embedders SET complete = 0 WHERE key = ?', embedder)
+    index.execute('DELETE FROM vectors WHERE embedder = ?', embedder)
+    index.execute(
+      'INSERT INTO unembedded (embedder, passage) SELECT CAST(? AS BIGINT), key FROM passages WHERE true ON CONFLICT DO NOTHING', embedder,
+    )
+    index.execute('UPDATE embedders SET complete = 0 WHERE key = ?', embedder)
     // Not logged in `touched`, which is too short for that: caches read their collections again.
-    index.run('UPDATE resources SET version = version + 1')
+    index.execute('UPDATE resources SET version = version + 1')
   }
 
   /** Delays passages that the embedder rejected. Only a passage that was rejected alone is delayed longer each time. */
@@ -221,8 +237,9 @@ export class Embeddings {
     if (!embedder) return
     write(() => {
       for (const { passage, revision } of passages) {
-        index.run(
-          `UPDATE unembedded SET attempts = attempts + ?, due_at = ? + min(${maxDelayMs}, 500 << min(attempts, 10))
+        index.execute(
+          `UPDATE unembedded SET attempts = attempts + ?,
+             due_at = CAST(? AS BIGINT) + CASE WHEN attempts > 6 THEN ${maxDelayMs} ELSE 500 << CAST(attempts AS INTEGER) END
            WHERE embedder = ? AND passage = ? AND revision = ?`,
           passages.length === 1 ? 1 : 0,
           now,
@@ -240,13 +257,13 @@ export class Embeddings {
     const ids = JSON.stringify(except)
     const isIncluded = 'id NOT IN (SELECT value FROM json_each(?))'
     write(() => {
-      index.run(`UPDATE embedders SET anew = 1 WHERE ${isIncluded}`, ids)
+      index.execute(`UPDATE embedders SET anew = 1 WHERE ${isIncluded}`, ids)
       // Without their hashes, the present vectors serve searches and are not reused for new ones.
       const ofIncluded = `embedder IN (SELECT key FROM embedders WHERE ${isIncluded})`
-      index.run(`UPDATE vectors SET hash = NULL WHERE ${ofIncluded}`, ids)
-      index.run(
-        `INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE ${isIncluded}
-         ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
+      index.execute(`UPDATE vectors SET hash = NULL WHERE ${ofIncluded}`, ids)
+      index.execute(
+        `INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e JOIN passages p ON true WHERE ${isIncluded}
+         ON CONFLICT (embedder, passage) DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
         ids,
       )
     })
@@ -281,18 +298,20 @@ export class Embeddings {
       })
   }
 
-  /** The text of a passage; undefined when its message changed since it was indexed. `texts` caches the passages of messages. */
-  #text(passage: number, texts: Map<number, string[]>): string | undefined {
-    const message = messageKey(passage)
-    let passages = texts.get(message)
-    if (!passages) {
-      const row = this.#databases.messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', message)
-      passages = row ? splitPassages(searchableText(JSON.parse(row.content) as MessageContent)) : []
-      texts.set(message, passages)
-    }
-    const text = passages[passage % maxPassages]
-    const indexed = this.#databases.index.one<{ hash: string }>('SELECT hash FROM passages WHERE key = ?', passage)?.hash
-    return text !== undefined && passageHash(text) === indexed ? text : undefined
+  /** The texts of passages; undefined where the message changed since it was indexed. */
+  #texts(passages: readonly number[]): Array<string | undefined> {
+    const { messages, index } = this.#databases
+    const contents = new Map([...new Set(passages.map(messageKey))].map((key) => {
+      return [key, messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', key)?.content]
+    }))
+    const hashes = passages.map((passage) => index.one<{ hash: string }>('SELECT hash FROM passages WHERE key = ?', passage)?.hash)
+    const split = new Map([...contents].map(([key, content]) => {
+      return [key, content === undefined ? [] : splitPassages(searchableText(JSON.parse(content) as MessageContent))]
+    }))
+    return passages.map((passage, at) => {
+      const text = split.get(messageKey(passage))?.[passage % maxPassages]
+      return text !== undefined && passageHash(text) === hashes[at] ? text : undefined
+    })
   }
 
   #metadata(passage: number, scope: string): PassageMetadata | undefined {

@@ -1,13 +1,10 @@
-import { HeedError } from '../../base/errors.ts'
 import type { EmbedderStatus, RecallHit, RecallProgress } from '../../store/contract/recall.ts'
-import type { Connection } from '../../store/sqlite/connection.ts'
-import { CollectionCache } from './collection-cache.ts'
+import { CollectionCache, type Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
-import { Embeddings, type DuePassages, type Embedded, type Unembedded } from './embeddings.ts'
+import { Embeddings, type DuePassages, type Embedded, type EmbedderRow, type Unembedded } from './embeddings.ts'
 import { Indexer, type IndexingResult } from './indexer.ts'
 import { PlacedVectors, type Removal } from './placed-vectors.ts'
-import { Searcher, type Question } from './searcher.ts'
-import { WorkerCalls } from './worker-calls.ts'
+import { Searcher, type Question, type SearchScope } from './searcher.ts'
 
 /** The indexing steps that a search does first: while messages are missing in the index, and while all are indexed again. */
 const stepsBeforeSearch = 100
@@ -27,9 +24,8 @@ export class RecallEngine {
   readonly #placed: PlacedVectors
   readonly #searcher: Searcher
 
-  constructor(databases: Databases) {
+  constructor(databases: Databases, collections: Collections = new CollectionCache(databases)) {
     this.#databases = databases
-    const collections = new CollectionCache(databases)
     this.#indexer = new Indexer(databases, collections)
     this.#placed = new PlacedVectors(databases)
     this.#embeddings = new Embeddings(databases, collections, this.#placed)
@@ -53,6 +49,18 @@ export class RecallEngine {
     const { more, missing } = this.#indexer.step()
     const again = more && step < (missing ? stepsBeforeSearch : stepsDuringRebuild)
     return { again, incomplete: missing && !again }
+  }
+
+  /** What a search on a server needs to know first. */
+  readForSearch(question: Question): { isCurrent: boolean; scope: SearchScope | undefined; embedder: EmbedderRow | undefined } {
+    const embedder = question.vector && this.#embeddings.find(question.vector.embedder)
+    const isCurrent = this.#indexer.isCurrent()
+    return { embedder, isCurrent, scope: this.#searcher.scopeOf(question) }
+  }
+
+  /** Searches what is indexed of a resource. */
+  searchIn(scope: SearchScope, question: Question): RecallHit[] {
+    return this.#searcher.searchIn(scope, question)
   }
 
   /** Searches what is indexed. */
@@ -128,60 +136,16 @@ export class RecallEngine {
   }
 }
 
-type EngineMethod = Exclude<
+export type EngineMethod = Exclude<
   { [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine],
-  'close' | 'catchUp' | 'find'
+  'close' | 'catchUp' | 'find' | 'readForSearch' | 'searchIn'
 >
+
+/** Where the index is: in a file beside the messages, or in the database of a server. */
+export type IndexKind = 'file' | 'libsql' | 'postgres'
 
 /** Calls the methods of an engine, here or in a worker thread. */
 export interface EnginePort {
   call<Method extends EngineMethod>(method: Method, ...args: Parameters<RecallEngine[Method]>): Promise<ReturnType<RecallEngine[Method]>>
   close(): Promise<void>
-}
-
-/** Opens an engine in a worker thread for a database file; no worker thread can read a database in memory. */
-export async function openEngine(connection: Connection): Promise<EnginePort> {
-  if (connection.path !== undefined) {
-    const worker = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path })
-    return { call: (method, ...args) => worker.call(method, args) as Promise<never>, close: () => worker.close() }
-  }
-  const { besideMessages } = await import('./databases.ts')
-  return new OwnThread(new RecallEngine(besideMessages(connection.database)))
-}
-
-/** An engine without a worker thread. The event loop runs between two steps of indexing, each of which indexes at most 100 messages. */
-class OwnThread implements EnginePort {
-  readonly #engine: RecallEngine
-  #closed = false
-
-  constructor(engine: RecallEngine) {
-    this.#engine = engine
-  }
-
-  async call<Method extends EngineMethod>(
-    method: Method, ...args: Parameters<RecallEngine[Method]>
-  ): Promise<ReturnType<RecallEngine[Method]>> {
-    if (method === 'index') await this.#yield()
-    if (method === 'search') return (await this.#search(args[0] as Question)) as ReturnType<RecallEngine[Method]>
-    const act = this.#engine[method] as (...args: unknown[]) => ReturnType<RecallEngine[Method]>
-    return act.apply(this.#engine, args)
-  }
-
-  async #search(question: Question): Promise<SearchResult> {
-    for (let step = 1; ; step += 1) {
-      const { again, incomplete } = this.#engine.catchUp(step)
-      if (!again) return this.#engine.find(question, incomplete)
-      await this.#yield()
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#engine.close()
-  }
-
-  async #yield(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
-  }
 }

@@ -4,27 +4,29 @@ import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import { compileFilter } from '../filter/filter.ts'
 import type { RecallHits, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../store/contract/recall.ts'
-import { Connection } from '../../store/sqlite/connection.ts'
 import { storeFailure } from '../../store/sqlite/failure.ts'
 import type { SqlConnection } from '../../store/sql/driver.ts'
 import type { EmbedderQueue } from '../services/embedder-queue.ts'
+import type { IndexKind } from './engine.ts'
 import type { NearVectors } from './placed-vectors.ts'
 import type { IndexScheduler } from './scheduler.ts'
 import type { Question } from './searcher.ts'
 
 /** One per connection, which several stores may share. */
-const schedulers = new WeakMap<Connection, Promise<IndexScheduler>>()
+const schedulers = new WeakMap<SqlConnection, Promise<IndexScheduler>>()
 
-/** The recall index of a SQLite database. */
-export class LibSQLRecall implements RecallIndex {
+/** The recall index of an SQL database. */
+export class SqlRecall implements RecallIndex {
   readonly #store: { connection(): Promise<SqlConnection> }
   readonly #clock: Clock
+  readonly #kind: IndexKind
   #embedder: TextEmbedder | undefined
   #logger: Logger | undefined
 
-  constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock) {
+  constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock, kind: IndexKind) {
     this.#store = store
     this.#clock = clock
+    this.#kind = kind
   }
 
   async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHits> {
@@ -65,13 +67,9 @@ export class LibSQLRecall implements RecallIndex {
 
   async #use<Result>(act: (scheduler: IndexScheduler) => Promise<Result>): Promise<Result> {
     const connection = await this.#store.connection()
-    if (!(connection instanceof Connection))
-      throw new HeedError('unsupported_option', 'A database server has no recall index. Use a file: URL, or turn semanticRecall off.', {
-        details: { option: 'semanticRecall' },
-      })
     let opening = schedulers.get(connection)
     if (!opening) {
-      opening = import('./scheduler.ts').then(({ IndexScheduler: Scheduler }) => Scheduler.open(connection, this.#clock))
+      opening = import('./scheduler.ts').then(({ IndexScheduler: Scheduler }) => Scheduler.open(connection, this.#kind, this.#clock))
       schedulers.set(connection, opening)
       opening.catch(() => schedulers.delete(connection))
     }
@@ -80,7 +78,7 @@ export class LibSQLRecall implements RecallIndex {
       if (this.#logger) scheduler.logger = this.#logger
       return await act(scheduler)
     } catch (error) {
-      throw storeFailure(error, `${connection.name}-recall`)
+      throw storeFailure(error, this.#kind === 'file' ? `${connection.name}-recall` : String(connection.name))
     }
   }
 }

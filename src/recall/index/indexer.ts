@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { MessageContent } from '../../message/message.ts'
-import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
+import { searchableText, splitPassages } from '../text/passages.ts'
 import { formOf, type Form } from '../text/form.ts'
 import { extractTerms } from '../text/terms.ts'
-import type { CollectionCache } from './collection-cache.ts'
+import type { Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import { firstPassageKey, messageKey, roles } from './schema.ts'
 
@@ -62,24 +62,27 @@ const messageSql = `
 /** Brings the index up to date with the messages, a batch per step. Idempotent: indexing a message again changes nothing. */
 export class Indexer {
   readonly #databases: Databases
-  readonly #collections: CollectionCache
+  readonly #collections: Collections
 
-  constructor(databases: Databases, collections: CollectionCache) {
+  constructor(databases: Databases, collections: Collections) {
     this.#databases = databases
     this.#collections = collections
   }
 
   /** Indexes one batch: changed messages first, then the next messages of a rebuild. */
   step(): IndexingResult {
-    const { messages, index, write } = this.#databases
-    const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
-    if (generation === undefined) return { more: false, missing: false, indexed: 0, number: 0 }
+    const { together, write } = this.#databases
+    const generation = this.#generation()
     const progress = this.#progress()
+    // Asked before the others are answered: a server answers all in one round trip.
+    const first = together ? this.#nextChanges(0) : undefined
+    if (generation === undefined) return { more: false, missing: false, indexed: 0, number: 0 }
     if (progress?.generation !== generation) {
       this.#startOver(generation)
       return { more: true, missing: true, indexed: 0, number: 0 }
     }
-    const { keys, number } = this.#nextChanges(progress)
+    const { keys, numbers } = first ?? this.#nextChanges(progress.number)
+    const number = together ? 0 : (numbers.at(-1) ?? progress.number)
     const rebuilt = keys.length < indexedAtOnce ? this.#nextOfRebuild(progress, indexedAtOnce - keys.length) : undefined
     const all = [...new Set([...keys, ...(rebuilt?.keys ?? [])])]
     if (all.length === 0 && number === progress.number && rebuilt?.done === progress.done) {
@@ -87,21 +90,9 @@ export class Indexer {
     }
     const prepared = all.map((key) => this.#prepare(key))
     const current = write(() => {
-      // Another process indexed this batch first: discard it.
-      const now = this.#progress()
-      if (now?.generation !== generation || now.number !== progress.number || now.done !== progress.done) return false
-      const touched = new Map<number, Set<number>>()
-      for (const one of prepared) this.#put(one, touched)
-      this.#collections.logChanges(touched)
-      const done = rebuilt ? rebuilt.done : progress.done
-      const isDone = done === null
-      index.run(
-        'UPDATE progress SET number = ?, done = ?, until = ?, fresh = ?',
-        number,
-        done,
-        isDone ? null : progress.until,
-        isDone ? 0 : progress.fresh,
-      )
+      if (!together && !this.#isAt(progress)) return false
+      this.#putAll(prepared)
+      this.#recordProgress(progress, { numbers, number, done: rebuilt ? rebuilt.done : progress.done })
       return true
     })
     const behind = !current || keys.length >= indexedAtOnce
@@ -114,6 +105,33 @@ export class Indexer {
     }
   }
 
+  /** Whether every committed message is indexed, and no rebuild is under way. */
+  isCurrent(): boolean {
+    const { together } = this.#databases
+    const generation = this.#generation()
+    const progress = this.#progress()
+    const { keys } = this.#nextChanges(together ? 0 : (progress?.number ?? 0), 1)
+    return generation === undefined || (progress?.generation === generation && progress.done === null && keys.length === 0)
+  }
+
+  /** False when another process indexed the batch first. */
+  #isAt({ generation, number, done }: Progress): boolean {
+    const now = this.#progress()
+    return now?.generation === generation && now.number === number && now.done === done
+  }
+
+  #recordProgress(before: Progress, { numbers, number, done }: { numbers: readonly number[]; number: number; done: number | null }): void {
+    const { messages, index, together } = this.#databases
+    if (together && numbers.length > 0) {
+      messages.execute(
+        'DELETE FROM heed_recall_changes WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))', JSON.stringify(numbers),
+      )
+    }
+    if (together && done === before.done) return
+    const [until, fresh] = done === null ? [null, 0] : [before.until, before.fresh]
+    index.execute('UPDATE progress SET number = ?, done = ?, until = ?, fresh = ?', number, done, until, fresh)
+  }
+
   /**
    * Marks all messages to be indexed again, and the passages of deleted messages to be removed. Searches use the present index meanwhile.
    * Pending changes stay: only they name the messages that were deleted.
@@ -123,7 +141,7 @@ export class Indexer {
     write(() => {
       const { until } = this.#newest()
       const last = index.one<{ key: number }>('SELECT coalesce(max(key), 0) AS key FROM passages')?.key ?? 0
-      index.run('UPDATE progress SET done = 0, until = ?', Math.max(until, messageKey(last)))
+      index.execute('UPDATE progress SET done = 0, until = ?', Math.max(until, messageKey(last)))
     })
   }
 
@@ -132,17 +150,15 @@ export class Indexer {
     const { index, write } = this.#databases
     // Reads within the transaction, so that a later transaction cannot have read an older state.
     write(() => {
-      const touched = new Map<number, Set<number>>()
+      this.#putAll(keys.map((key) => this.#prepare(key)))
       for (const key of keys) {
-        this.#put(this.#prepare(key), touched)
-        index.run(
+        index.execute(
           `DELETE FROM unembedded WHERE embedder IN (SELECT key FROM embedders) AND passage >= ? AND passage < ?
            AND passage NOT IN (SELECT key FROM passages)`,
           firstPassageKey(key),
           firstPassageKey(key + 1),
         )
       }
-      this.#collections.logChanges(touched)
     })
   }
 
@@ -152,27 +168,24 @@ export class Indexer {
     const count = (most: number) =>
       messages.one<{ count: number }>('SELECT count(*) AS count FROM heed_messages WHERE key <= ?', most)?.count ?? 0
     const progress = this.#progress()
-    const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
+    const generation = this.#generation()
     if (progress?.generation !== generation) return { pending: 0, rebuilding: { done: 0, total: count(Number.MAX_SAFE_INTEGER) } }
     const pending =
       messages.one<{ count: number }>(
-        'SELECT count(*) AS count FROM (SELECT 1 FROM heed_recall_changes WHERE number > ? LIMIT 100000)',
+        'SELECT count(*) AS count FROM (SELECT 1 FROM heed_recall_changes WHERE number > ? LIMIT 100000) AS pending',
         progress?.number ?? 0,
       )?.count ?? 0
     if (!progress || progress.done === null) return { pending }
     return { pending, rebuilding: { done: count(progress.done), total: count(progress.until ?? 0) } }
   }
 
-  /** Whether a message has a pending change, so that its passages may be outdated. */
-  isStale(message: number): boolean {
-    const number = this.#progress()?.number ?? 0
-    return (
-      this.#databases.messages.one(
-        'SELECT 1 AS found FROM heed_recall_changes WHERE message = ? AND number > ? LIMIT 1',
-        message,
-        number,
-      ) !== undefined
-    )
+  /** Messages with a change record above this number may have outdated passages. */
+  indexedUpTo(): number {
+    return this.#databases.together ? 0 : (this.#progress()?.number ?? 0)
+  }
+
+  #generation(): string | undefined {
+    return this.#databases.messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
   }
 
   #progress(): Progress | undefined {
@@ -188,21 +201,24 @@ export class Indexer {
   }
 
   #startOver(generation: string): void {
-    const { index, write } = this.#databases
+    const { index, words, together, write } = this.#databases
     write(() => {
       // Changes first, then messages: a message that arrives in between is in both.
       const { number, until } = this.#newest()
-      for (const table of ['passages', 'resources', 'touched', 'vectors', 'unembedded', 'progress']) index.run(`DELETE FROM ${table}`)
-      index.run(`INSERT INTO words (words) VALUES ('delete-all')`)
-      index.run('INSERT INTO progress (one, generation, number, done, until, fresh) VALUES (1, ?, ?, 0, ?, 1)', generation, number, until)
+      for (const table of ['passages', 'resources', 'touched', 'vectors', 'unembedded', 'progress']) index.execute(`DELETE FROM ${table}`)
+      words.clear()
+      index.execute(
+        'INSERT INTO progress (one, generation, number, done, until, fresh) VALUES (1, ?, ?, 0, ?, 1)',
+        generation, together ? 0 : number, until,
+      )
     })
   }
 
-  #nextChanges({ number }: Progress): { keys: number[]; number: number } {
+  #nextChanges(after: number, limit = indexedAtOnce): { keys: number[]; numbers: number[] } {
     const rows = this.#databases.messages.all<{ number: number; message: number }>(
-      'SELECT number, message FROM heed_recall_changes WHERE number > ? ORDER BY number LIMIT ?', number, indexedAtOnce,
+      'SELECT number, message FROM heed_recall_changes WHERE number > ? ORDER BY number LIMIT ?', after, limit,
     )
-    return { keys: rows.map(({ message }) => message), number: rows.at(-1)?.number ?? number }
+    return { keys: rows.map(({ message }) => message), numbers: rows.map(({ number }) => number) }
   }
 
   #nextOfRebuild({ done, until }: Progress, limit: number): { keys: number[]; done: number | null } | undefined {
@@ -239,39 +255,47 @@ export class Indexer {
     }
   }
 
-  /** Replaces the passages of a message. Adds it, and the message after it when that changes too, to `touched`, by resource. */
-  #put({ key, content }: IndexedMessage, touched: Map<number, Set<number>>): void {
+  /** Replaces the passages of messages. All reads come before the first write. */
+  #putAll(messages: readonly IndexedMessage[]): void {
     const { index } = this.#databases
+    const before = messages.map(({ key }) => index.all<PassageRecord>(
+      'SELECT key, resource, hash FROM passages WHERE key >= ? AND key < ?', firstPassageKey(key), firstPassageKey(key + 1),
+    ))
+    const resources = this.#resourceKeys(messages.flatMap(({ content }) => content?.resourceId ?? []))
+    const touched = new Map<number, Set<number>>()
+    for (const [at, message] of messages.entries()) this.#put(message, before[at] ?? [], resources, touched)
+    this.#collections.logChanges(touched)
+  }
+
+  /** Replaces the passages of a message. Adds it, and the message after it when that changes too, to `touched`, by resource. */
+  #put(
+    { key, content }: IndexedMessage, before: readonly PassageRecord[], resources: ReadonlyMap<string, number>,
+    touched: Map<number, Set<number>>,
+  ): void {
+    const { index, words } = this.#databases
     const first = firstPassageKey(key)
-    const before = index.all<PassageRecord>(
-      'SELECT key, resource, hash FROM passages WHERE key >= ? AND key < ?',
-      first,
-      first + maxPassages,
-    )
-    const resource = content && this.#resourceKey(content.resourceId)
+    const resource = content && resources.get(content.resourceId)
     const same = new Set(
       before.filter((old) => old.resource === resource && content?.passages[old.key - first]?.hash === old.hash).map((old) => old.key),
     )
     for (const old of before) {
-      index.run('DELETE FROM passages WHERE key = ?', old.key)
-      index.run('DELETE FROM words WHERE rowid = ?', old.key)
+      index.execute('DELETE FROM passages WHERE key = ?', old.key)
+      words.remove(old.key)
       touch(touched, old.resource, key)
       if (same.has(old.key)) continue
-      index.run('DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key)
-      index.run('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
+      index.execute(
+        'DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key,
+      )
+      index.execute('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
     }
     for (const [n, { terms, form, hash: hashed }] of (content?.passages ?? []).entries()) {
       if (!content || resource === undefined) break
       const passage = first + n
-      index.run(
+      index.execute(
         'INSERT INTO passages (key, resource, thread, words, form, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
         passage, resource, content.thread, Math.min(terms.length, 65_535), form, content.role, content.createdAt, hashed,
       )
-      index.run(
-        'INSERT INTO words (rowid, text) VALUES (?, ?)',
-        passage,
-        [...new Set(terms)].map((term) => indexToken(resource, term)).join(' '),
-      )
+      words.add(passage, [...new Set(terms)].map((term) => indexToken(resource, term)))
       if (!same.has(passage)) this.#enqueue(passage)
       touch(touched, resource, key)
     }
@@ -279,19 +303,21 @@ export class Indexer {
 
   /** Enqueues the passage for every embedder. The new revision makes vectors that are being made of its old text be discarded. */
   #enqueue(passage: number): void {
-    this.#databases.index.run(
-      `INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true
-       ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
+    this.#databases.index.execute(
+      `INSERT INTO unembedded (embedder, passage) SELECT key, CAST(? AS BIGINT) FROM embedders WHERE true
+       ON CONFLICT (embedder, passage) DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`,
       passage,
     )
   }
 
-  #resourceKey(id: string): number {
+  /** The keys of resources, which are created where they are missing. */
+  #resourceKeys(ids: readonly string[]): Map<string, number> {
     const { index } = this.#databases
-    return (
-      index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', id)?.key ??
-      index.insert('INSERT INTO resources (id) VALUES (?)', id)
-    )
+    const read = (id: string) => [id, index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', id)?.key] as const
+    const found = [...new Set(ids)].map(read)
+    const missing = found.flatMap(([id, key]) => (key === undefined ? id : []))
+    for (const id of missing) index.execute('INSERT INTO resources (id) VALUES (?) ON CONFLICT DO NOTHING', id)
+    return new Map([...found, ...missing.map(read)].flatMap(([id, key]) => (key === undefined ? [] : [[id, key] as const])))
   }
 }
 

@@ -57,7 +57,8 @@ export class PlacedVectors {
 
   removed(numbers: readonly number[]): void {
     const { index, write } = this.#databases
-    write(() => index.run('DELETE FROM removals WHERE number IN (SELECT value FROM json_each(?))', JSON.stringify(numbers)))
+    const text = 'DELETE FROM removals WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))'
+    write(() => index.execute(text, JSON.stringify(numbers)))
   }
 
   countRemovals(place: string): number {
@@ -66,9 +67,10 @@ export class PlacedVectors {
 
   /** A vector of a passage that changed while it was stored there. */
   recordRemoval(embedder: number, passage: number, revision: number): void {
-    this.#databases.index.run(
+    this.#databases.index.execute(
       `INSERT INTO removals (place, scope, dimension, passage, revision)
-       SELECT place, scope, dimension, ?, ? FROM embedders WHERE key = ? AND place IS NOT NULL`, passage, revision, embedder,
+       SELECT place, scope, dimension, CAST(? AS BIGINT), CAST(? AS BIGINT) FROM embedders WHERE key = ? AND place IS NOT NULL`,
+      passage, revision, embedder,
     )
   }
 
@@ -85,7 +87,8 @@ export class PlacedVectors {
       return revision === undefined ? [] : [[revision, { id, cosine }] as const]
     }))
     const rows = this.#databases.index.all<{ passage: number; revision: number }>(
-      'SELECT passage, revision FROM vectors WHERE embedder = ? AND resource = ? AND revision IN (SELECT value FROM json_each(?))',
+      `SELECT passage, revision FROM vectors WHERE embedder = ? AND resource = ?
+       AND revision IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`,
       embedder.key, collection.resource, JSON.stringify([...byRevision.keys()]),
     )
     const cosines = new Float32Array(collection.count).fill(Number.NaN)

@@ -12,7 +12,7 @@ const resource = 1
 
 /** Messages of one passage each, in threads of a hundred. */
 function indexOf(texts: ReadonlyArray<readonly string[]>) {
-  const { index, write } = besideMessages(new DatabaseSync(':memory:'))
+  const { index, words: terms, write } = besideMessages(new DatabaseSync(':memory:'))
   write(() => {
     index.run('INSERT INTO resources (key, id) VALUES (?, ?)', resource, 'r')
     for (const [at, words] of texts.entries()) {
@@ -26,10 +26,10 @@ function indexOf(texts: ReadonlyArray<readonly string[]>) {
         at,
         '',
       )
-      index.run('INSERT INTO words (rowid, text) VALUES (?, ?)', key, words.map((word) => indexToken(resource, word)).join(' '))
+      terms.add(key, words.map((word) => indexToken(resource, word)))
     }
   })
-  return { index, collection: new ResourceCollection(index, resource) }
+  return { words: terms, collection: ResourceCollection.read(index, resource) }
 }
 
 describe('terms of a question', () => {
@@ -40,9 +40,9 @@ describe('terms of a question', () => {
     fc.assert(fc.property(
       fc.array(fc.subarray(vocabulary), { minLength: 1, maxLength: 40 }), fc.subarray(vocabulary, { minLength: 1 }),
       (texts, asked) => {
-        const { index, collection } = indexOf(texts)
+        const { words, collection } = indexOf(texts)
         const withTerm = (term: string) => texts.flatMap((text, at) => (text.includes(term) ? [at] : []))
-        const postings = readPostings(index, collection, asked, few)
+        const postings = readPostings(words, collection, asked, few)
         const known = asked.filter((term) => withTerm(term).length > 0)
         expect(postings).toHaveLength(Math.min(known.length, few.terms))
         const whole = texts.flatMap((text, at) => (known.every((term) => text.includes(term)) ? [at] : []))
@@ -62,8 +62,8 @@ describe('terms of a question', () => {
     const texts = Array.from({ length: count }, (_, at) => [at % 2 === 0 ? 'budget' : 'meeting', `note${at}`])
     const last = count - 500
     texts[last] = ['budget', 'meeting']
-    const { index, collection } = indexOf(texts)
-    const postings = readPostings(index, collection, ['budget', 'meeting'])
+    const { words, collection } = indexOf(texts)
+    const postings = readPostings(words, collection, ['budget', 'meeting'])
     const best = rank(collection, postings, undefined, { limit: 3 })
     expect(best[0]).toMatchObject({ at: last, reasons: { words: 1 } })
     expect(best[1]?.reasons.words).toBeLessThan(0.6)
@@ -78,8 +78,8 @@ describe('terms of a question', () => {
     texts[7] = ['friday']
     const last = count - 500
     texts[last] = ['budget', 'meeting']
-    const { index, collection } = indexOf(texts)
-    const [best] = rank(collection, readPostings(index, collection, ['friday', 'budget', 'meeting']), undefined, { limit: 1 })
+    const { words, collection } = indexOf(texts)
+    const [best] = rank(collection, readPostings(words, collection, ['friday', 'budget', 'meeting']), undefined, { limit: 1 })
     expect(best).toMatchObject({ at: last, reasons: { words: 1 } })
   })
 
@@ -91,9 +91,9 @@ describe('terms of a question', () => {
       ...(at % 50 === 7 ? ['harbour'] : []),
     ])
     const last = count - 600 - ((count - 600) % 150) + 57
-    const { index, collection } = indexOf(texts)
+    const { words, collection } = indexOf(texts)
     expect(texts[last]).toEqual(['budget', 'meeting', 'harbour'])
-    const postings = readPostings(index, collection, ['budget', 'meeting', 'harbour'])
+    const postings = readPostings(words, collection, ['budget', 'meeting', 'harbour'])
     const [all] = rank(collection, postings, undefined, { limit: 1 })
     expect(texts[all?.at ?? 0]).toEqual(['budget', 'meeting', 'harbour'])
     const common = postings.find(({ term }) => term === 'budget')

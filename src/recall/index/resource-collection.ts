@@ -2,7 +2,7 @@ import { lengthsOf, type Collection } from '../rank/bm25.ts'
 import { maxPassages } from '../text/passages.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 
-interface PassageRow {
+export interface PassageRow {
   key: number
   thread: number
   words: number
@@ -30,6 +30,21 @@ export interface Move {
   length: number
 }
 
+/** The passages that a message has now. `first`: the key of its first one, if it has any. */
+export interface ChangedPassages {
+  first: number
+  rows: PassageRow[]
+}
+
+export function readPassages(index: Statements, resource: number): PassageRow[] {
+  return index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE resource = ? ORDER BY key`, resource)
+}
+
+/** The passages of changed messages. */
+export function readChanged(index: Statements, resource: number, firsts: readonly number[]): ChangedPassages[] {
+  const text = `SELECT ${columns} FROM passages WHERE key >= ? AND key < ? AND resource = ? ORDER BY key`
+  return firsts.map((first) => ({ first, rows: index.all<PassageRow>(text, first, first + maxPassages, resource) }))
+}
 
 /** The passages of one resource in memory, in the order of their keys. */
 export class ResourceCollection implements Collection {
@@ -52,14 +67,19 @@ export class ResourceCollection implements Collection {
   #last: number[] = []
   #lengths: Float64Array | undefined
   readonly #frequent = new Map<string, number>()
+  #counted: ReadonlyMap<string, number> = new Map()
   /** The number of passages when the cached counts were taken. */
   #frequentAtCount = 0
 
-  constructor(index: Statements, resource: number) {
+  /** `rows`: all of them, in the order of their keys. */
+  constructor(resource: number, rows: readonly PassageRow[]) {
     this.resource = resource
-    const rows = index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE resource = ? ORDER BY key`, resource)
     this.#reserve(rows.length)
     for (const row of rows) this.#append(row)
+  }
+
+  static read(index: Statements, resource: number): ResourceCollection {
+    return new ResourceCollection(resource, readPassages(index, resource))
   }
 
   /** Computed once for all searches, until the collection changes. */
@@ -69,35 +89,36 @@ export class ResourceCollection implements Collection {
   }
 
   /**
-   * The number of passages that contain a term. Counting takes as long as reading the postings, so the counts of frequent terms are cached
-   * and may be up to 3 % old.
+   * The number of passages that contain each token. Counting takes as long as reading the postings, so the counts of frequent tokens are
+   * cached and may be up to 3 % old.
    */
-  termCount(token: string, count: () => number): number {
+  termCounts(tokens: readonly string[], count: (unknown: readonly string[]) => number[]): number[] {
     if (Math.abs(this.count - this.#frequentAtCount) > this.count / 32) {
       this.#frequent.clear()
       this.#frequentAtCount = this.count
     }
-    const known = this.#frequent.get(token)
-    if (known !== undefined) return known
-    const counted = count()
-    if (counted >= frequentFrom && this.#frequent.size < maxFrequent) this.#frequent.set(token, counted)
-    return counted
+    const unknown = tokens.filter((token) => !this.#frequent.has(token))
+    const counted = new Map(count(unknown).map((found, at) => [unknown[at] ?? '', found]))
+    this.#counted = counted
+    return tokens.map((token) => counted.get(token) ?? this.#frequent.get(token) ?? 0)
+  }
+
+  /** Caches what was counted last. Called after a search, which may run several times until all its answers are known. */
+  keepCounts(): void {
+    for (const [token, found] of this.#counted) {
+      if (found >= frequentFrom && this.#frequent.size < maxFrequent) this.#frequent.set(token, found)
+    }
+    this.#counted = new Map()
   }
 
   get bytes(): number {
     return this.keys.byteLength * 4
   }
 
-  /** Reads changed messages again, given the keys of their first passages in order. Returns how the remaining passages moved. */
-  refresh(index: Statements, firsts: readonly number[]): Move[] {
+  /** Takes the passages of changed messages, in the order of their keys. Returns how the remaining passages moved. */
+  refresh(messages: readonly ChangedPassages[]): Move[] {
     this.#lengths = undefined
-    const changes = firsts.map((first) => {
-      const rows = index.all<PassageRow>(
-        `SELECT ${columns} FROM passages WHERE key >= ? AND key < ? AND resource = ? ORDER BY key`,
-        first,
-        first + maxPassages,
-        this.resource,
-      )
+    const changes = messages.map(({ first, rows }) => {
       const at = this.#lowerBound(first)
       return { at, removed: this.#lowerBound(first + maxPassages) - at, rows }
     })

@@ -6,16 +6,27 @@ import { applyMoves, grow, type Move, type ResourceCollection } from './resource
 /** The rows that are read at once. */
 const readAtOnce = 2_000
 
-interface VectorRow {
+export interface VectorRow {
   passage: number
   vector: Uint8Array
+}
+
+/** The next vectors of a resource, in the order of their passages. */
+export function readVectors(index: Statements, resource: number, embedder: number, after: number): VectorRow[] {
+  const text = 'SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?'
+  return index.all<VectorRow>(text, embedder, resource, after, readAtOnce)
+}
+
+/** The vectors of changed messages. */
+export function readChangedVectors(index: Statements, resource: number, embedder: number, firsts: readonly number[]): VectorRow[] {
+  const text = 'SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage >= ? AND passage < ?'
+  return firsts.flatMap((first) => index.all<VectorRow>(text, embedder, resource, first, first + maxPassages))
 }
 
 /** The vectors that one embedder made of a resource's passages, in memory. */
 export class ResourceVectors {
   readonly dimension: number
   readonly #collection: ResourceCollection
-  readonly #embedder: number
   readonly #stride: number
   #numbers = new Int8Array(0)
   /** 0 means that the passage has no vector. */
@@ -23,47 +34,39 @@ export class ResourceVectors {
   /** The number of passages that have vectors. */
   #present = 0
 
-  constructor(index: Statements, collection: ResourceCollection, embedder: number, dimension: number) {
+  constructor(collection: ResourceCollection, dimension: number) {
     this.#collection = collection
-    this.#embedder = embedder
     this.dimension = dimension
     this.#stride = strideOf(dimension)
     this.#reserve()
-    for (let after = -1, more = true; more;) {
-      const rows = index.all<VectorRow>(
-        'SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?',
-        embedder,
-        collection.resource,
-        after,
-        readAtOnce,
-      )
-      for (const row of rows) this.#put(row)
-      after = rows.at(-1)?.passage ?? after
-      more = rows.length === readAtOnce
+  }
+
+  static read(index: Statements, collection: ResourceCollection, embedder: number, dimension: number): ResourceVectors {
+    const vectors = new ResourceVectors(collection, dimension)
+    for (let after: number | undefined = -1; after !== undefined;) {
+      after = vectors.add(readVectors(index, collection.resource, embedder, after))
     }
+    return vectors
+  }
+
+  /** Adds vectors that `readVectors` returned. Returns after which passage the next ones are read. */
+  add(rows: readonly VectorRow[]): number | undefined {
+    for (const row of rows) this.#put(row)
+    return rows.length === readAtOnce ? rows.at(-1)?.passage : undefined
   }
 
   get bytes(): number {
     return this.#numbers.byteLength + this.#scales.byteLength
   }
 
-  /** Called after the collection's `refresh`: reads the vectors of the changed messages again, and moves the others. */
-  refresh(index: Statements, firsts: readonly number[], moves: readonly Move[]): void {
+  /** Called after the collection's `refresh`: takes the vectors of the changed messages, and moves the others. */
+  refresh(firsts: readonly number[], rows: readonly VectorRow[], moves: readonly Move[]): void {
     this.#reserve()
     applyMoves(this.#numbers, moves, this.#stride)
     applyMoves(this.#scales, moves)
     this.#scales.fill(0, this.#collection.count)
     for (const first of firsts) this.#scales.fill(0, ...this.#collection.rangeOf(first))
-    for (const first of firsts) {
-      const rows = index.all<VectorRow>(
-        'SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage >= ? AND passage < ?',
-        this.#embedder,
-        this.#collection.resource,
-        first,
-        first + maxPassages,
-      )
-      for (const row of rows) this.#put(row)
-    }
+    for (const row of rows) this.#put(row)
     this.#present = this.#scales.reduce((sum, scale) => sum + (scale === 0 ? 0 : 1), 0)
   }
 

@@ -1,11 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import type { RecallProgress, RecallStatus } from '../../store/contract/recall.ts'
-import type { Connection } from '../../store/sqlite/connection.ts'
+import type { SqlConnection } from '../../store/sql/driver.ts'
 import { EmbedderQueue } from '../services/embedder-queue.ts'
-import { openEngine, type EnginePort } from './engine.ts'
+import type { EnginePort, IndexKind } from './engine.ts'
+import { openEngine } from './open-engine.ts'
 import { WorkProgress } from './work-progress.ts'
 
 /** Indexed change records are deleted when there are more than this. */
@@ -20,7 +22,7 @@ export class IndexScheduler {
   readonly engine: EnginePort
   /** Receives failures and progress of background work; the logger of the last user. */
   logger: Logger | undefined
-  readonly #connection: Connection
+  readonly #connection: SqlConnection
   readonly #clock: Clock
   readonly #queues = new Map<string, EmbedderQueue>()
   /** For each embedder that only serves until another is complete, the id of the other. */
@@ -37,20 +39,17 @@ export class IndexScheduler {
   #deletedUpTo = 0
   #closed = false
 
-  static async open(connection: Connection, clock: Clock): Promise<IndexScheduler> {
-    // From here on, triggers record changes.
-    await connection.write(() =>
-      connection.statements.run('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING'),
-    )
-    return new IndexScheduler(connection, await openEngine(connection), clock)
+  static async open(connection: SqlConnection, kind: IndexKind, clock: Clock): Promise<IndexScheduler> {
+    await recordChanges(connection, kind)
+    return new IndexScheduler(connection, await openEngine(connection, kind), clock)
   }
 
-  private constructor(connection: Connection, engine: EnginePort, clock: Clock) {
+  private constructor(connection: SqlConnection, engine: EnginePort, clock: Clock) {
     this.#connection = connection
     this.engine = engine
     this.#clock = clock
-    connection.onMessages.add(this.#onChange)
-    connection.onClose.add(() => this.#close())
+    connection.onMessages?.add(this.#onChange)
+    connection.onClose?.add(() => this.#close())
     this.#renewal = new Renewal(
       clock,
       () => this.#renew(),
@@ -187,10 +186,9 @@ export class IndexScheduler {
 
   /** In batches, so that other writes are not blocked. */
   async #deleteChanges(number: number): Promise<void> {
-    const { statements } = this.#connection
     while (
       await this.#connection.write(
-        () =>
+        (_, statements) =>
           statements.run(
             `
       DELETE FROM heed_recall_changes WHERE number IN (SELECT number FROM heed_recall_changes WHERE number < ? ORDER BY number LIMIT 1000)`,
@@ -205,13 +203,24 @@ export class IndexScheduler {
 
   async #close(): Promise<void> {
     this.#closed = true
-    this.#connection.onMessages.delete(this.#onChange)
+    this.#connection.onMessages?.delete(this.#onChange)
     this.#timer?.cancel()
     this.#renewal.close()
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
     await this.#indexing
     await this.engine.close()
   }
+}
+
+/** From here on, triggers record the changes of messages. */
+async function recordChanges(connection: SqlConnection, kind: IndexKind): Promise<void> {
+  if (await connection.read((_, statements) => statements.one('SELECT generation FROM heed_recall') !== undefined)) return
+  const generation = randomBytes(8).toString('hex').toUpperCase()
+  await connection.write((_, statements) => {
+    // Waits for transactions whose triggers recorded nothing yet: the first indexing must see what they store.
+    if (kind === 'postgres') statements.execute('LOCK TABLE heed_messages IN SHARE MODE')
+    statements.execute('INSERT INTO heed_recall (one, generation) VALUES (1, ?) ON CONFLICT DO NOTHING', generation)
+  })
 }
 
 /** An embedder expires after seven days. */

@@ -7,7 +7,7 @@ import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } f
 import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
 import { extractTerms } from '../text/terms.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
-import type { CollectionCache } from './collection-cache.ts'
+import type { Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import type { Embeddings } from './embeddings.ts'
 import { indexToken, type Indexer } from './indexer.ts'
@@ -15,7 +15,7 @@ import type { NearVectors, PlacedVectors } from './placed-vectors.ts'
 import type { ResourceCollection } from './resource-collection.ts'
 import { messageKey, roles } from './schema.ts'
 import type { Posting } from '../rank/bm25.ts'
-import type { Statements } from '../../store/sql/statements.ts'
+import type { Match, Words } from './words.ts'
 
 /** A query with the question's vector, as it is passed to the worker thread. */
 export interface Question extends Omit<RecallQuery, 'embedder'> {
@@ -23,23 +23,18 @@ export interface Question extends Omit<RecallQuery, 'embedder'> {
   vector?: { embedder: string; numbers: Float32Array; near?: NearVectors }
 }
 
-const rowSql = `
-  SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId,
-    coalesce(t.status <> 'idle' AND m.run_id = t.run_id
-      AND m.seq >= (SELECT r.seal_seq FROM heed_runs r WHERE r.run_id = t.run_id AND r.thread = t.key), 0) AS running
-  FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
+const hitsSql = `
+  SELECT m.key, m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId,
+    t.resource_id AS resourceId,
+    CASE WHEN t.status <> 'idle' AND m.run_id = t.run_id
+      AND m.seq >= (SELECT r.seal_seq FROM heed_runs r WHERE r.run_id = t.run_id AND r.thread = t.key) THEN 1 ELSE 0 END AS running,
+    CASE WHEN EXISTS (SELECT 1 FROM heed_recall_changes c WHERE c.message = m.key AND c.number > ?) THEN 1 ELSE 0 END AS stale
+  FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`
 
 const shownColumns = 'm.key, m.role, m.created_at AS createdAt'
 // Two queries, one for each index by which a message is found.
-const exceptSql = [
-  `m.id = e.value ->> '$.messageId' AND m.message_id = m.id`,
-  `m.message_id = e.value ->> '$.messageId' AND m.message_id <> m.id`,
-]
-  .map(
-    (where) =>
-      `SELECT ${shownColumns} FROM json_each(?1) e JOIN heed_threads t ON t.id = e.value ->> '$.threadId'
-       JOIN heed_messages m ON m.thread = t.key WHERE ${where}`,
-  )
+const exceptSql = ['m.id = ?2 AND m.message_id = m.id', 'm.message_id = ?2 AND m.message_id <> m.id']
+  .map((where) => `SELECT ${shownColumns} FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ?1 AND ${where}`)
   .join(' UNION ALL ')
 
 interface ShownRow extends MessageStamp {
@@ -47,6 +42,7 @@ interface ShownRow extends MessageStamp {
 }
 
 interface HitRow {
+  key: number
   messageId: string
   seq: number
   role: string
@@ -56,6 +52,17 @@ interface HitRow {
   resourceId: string
   /** 1 when the run that wrote the row is active and may still undo it. */
   running: number
+  /** 1 when the message has changes that are not indexed yet. */
+  stale: number
+}
+
+/** Where a question is searched. */
+export interface SearchScope {
+  resource: number
+  /** Of the resource in the index. */
+  version: number
+  resourceId: string
+  thread?: number
 }
 
 interface Hit extends Ranked {
@@ -65,13 +72,13 @@ interface Hit extends Ranked {
 /** Finds the passages that fit a question best. */
 export class Searcher {
   readonly #databases: Databases
-  readonly #collections: CollectionCache
+  readonly #collections: Collections
   readonly #embeddings: Embeddings
   readonly #indexer: Indexer
   readonly #placed: PlacedVectors
 
   constructor(
-    databases: Databases, parts: { collections: CollectionCache; embeddings: Embeddings; indexer: Indexer; placed: PlacedVectors },
+    databases: Databases, parts: { collections: Collections; embeddings: Embeddings; indexer: Indexer; placed: PlacedVectors },
   ) {
     this.#databases = databases
     this.#collections = parts.collections
@@ -85,13 +92,20 @@ export class Searcher {
   }
 
   search(question: Question): RecallHit[] {
+    if (question.filter) compileFilter(question.filter)
+    const scope = this.scopeOf(question)
+    if (!scope) return []
+    const hits = this.searchIn(scope, question)
+    this.#collections.collectionOf(scope.resource).keepCounts()
+    return hits
+  }
+
+  searchIn(scope: SearchScope, question: Question): RecallHit[] {
     const test = question.filter && compileFilter(question.filter)
-    const scope = this.#scope(question)
-    if (!scope || question.limit <= 0) return []
     const collection = this.#collections.collectionOf(scope.resource)
-    if (collection.count === 0) return []
+    if (question.limit <= 0 || collection.count === 0) return []
     const terms = [...new Set(extractTerms(question.text))]
-    const postings = readPostings(this.#databases.index, collection, terms)
+    const postings = readPostings(this.#databases.words, collection, terms)
     const cosines = question.vector && this.#cosines(collection, question.vector)
     const thread = scope.thread === undefined ? undefined : collection.threadNumber(scope.thread)
     if (scope.thread !== undefined && thread === undefined) return []
@@ -106,14 +120,17 @@ export class Searcher {
     const hits = this.#takeHits(collection, ranked, question)
     const certainty = confidence(collection, terms.length, postings, hits, cosines, ignored)
     return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
-      const { content, createdAt, running: _, ...ids } = row
+      const { content, createdAt, key: _key, running: _running, stale: _stale, ...ids } = row
       const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''
       return { ...ids, createdAt: new Date(createdAt), text, score: score * certainty, reasons }
     })
   }
 
-  #scope({ resourceId, threadId }: Question): { resource: number; resourceId: string; thread?: number } | undefined {
+  scopeOf({ resourceId, threadId }: Question): SearchScope | undefined {
     const { messages, index } = this.#databases
+    const resourceSql = 'SELECT key, version FROM resources WHERE id = ?'
+    const find = (id: string) => index.one<{ key: number; version: number }>(resourceSql, id)
+    const given = resourceId === undefined ? undefined : find(resourceId)
     const threadSql = 'SELECT key, resource_id AS resourceId FROM heed_threads WHERE id = ?'
     const thread = threadId === undefined ? undefined : messages.one<{ key: number; resourceId: string }>(threadSql, threadId)
     if (threadId !== undefined && !thread) return undefined
@@ -121,9 +138,9 @@ export class Searcher {
       throw new HeedError('thread_forbidden', `Thread '${threadId}' belongs to another resource.`, { details: { threadId } })
     }
     const owner = resourceId ?? thread?.resourceId
-    const resource = owner === undefined ? undefined : index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', owner)
+    const resource = resourceId === undefined && owner !== undefined ? find(owner) : given
     return resource && owner !== undefined
-      ? { resource: resource.key, resourceId: owner, ...(thread && { thread: thread.key }) }
+      ? { resource: resource.key, version: resource.version, resourceId: owner, ...(thread && { thread: thread.key }) }
       : undefined
   }
 
@@ -226,7 +243,7 @@ export class Searcher {
         shown.threadId,
         shown.from,
       ),
-      ...(except.length === 0 ? [] : messages.all<ShownRow>(exceptSql, JSON.stringify(except))),
+      ...except.flatMap(({ threadId, messageId }) => messages.all<ShownRow>(exceptSql, threadId, messageId)),
     ]
     for (const { key, ...stamp } of rows) {
       if (stamp.role === 'context') continue
@@ -242,18 +259,13 @@ export class Searcher {
   #takeHits(collection: ResourceCollection, ranked: Iterable<Ranked>, question: Question): Hit[] {
     const hits: Hit[] = []
     const taken = new Set<string>(question.except?.map(refKey))
-    const judged = new Set<number>()
     const wanted = Math.max(question.limit, judgedForConfidence)
     const copies = this.#shownMessages(question)
     const distinct = question.distinct ? new DistinctTexts() : undefined
     // An earlier message with the words of the question adds nothing to it.
     distinct?.add(question.text)
-    for (const one of ranked) {
-      const key = messageKey(collection.keys[one.at] ?? 0)
-      if (judged.has(key)) continue
-      judged.add(key)
-      const row = this.#databases.messages.one<HitRow>(rowSql, key)
-      if (!row || row.running === 1 || taken.has(refKey(row)) || this.#indexer.isStale(key)) continue
+    for (const { one, row } of this.#rowsOf(collection, ranked, 2 * wanted)) {
+      if (!row || row.running === 1 || row.stale === 1 || taken.has(refKey(row))) continue
       if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
       const text = () => searchableText(JSON.parse(row.content) as MessageContent)
       if (copies?.has(row, text)) continue
@@ -264,6 +276,27 @@ export class Searcher {
       if (hits.length >= wanted) break
     }
     return hits
+  }
+
+  /** Each message of the ranking once, with its best passage, and its row if it is stored. Reads several at once. */
+  *#rowsOf(collection: ResourceCollection, ranked: Iterable<Ranked>, atOnce: number): Iterable<{ one: Ranked; row: HitRow | undefined }> {
+    const indexedUpTo = this.#indexer.indexedUpTo()
+    const seen = new Set<number>()
+    let group = new Map<number, Ranked>()
+    const read = function* (this: Searcher): Iterable<{ one: Ranked; row: HitRow | undefined }> {
+      const rows = this.#databases.messages.all<HitRow>(hitsSql, indexedUpTo, JSON.stringify([...group.keys()]))
+      const byKey = new Map(rows.map((row) => [row.key, row]))
+      for (const [key, one] of group) yield { one, row: byKey.get(key) }
+      group = new Map()
+    }
+    for (const one of ranked) {
+      const key = messageKey(collection.keys[one.at] ?? 0)
+      if (seen.has(key)) continue
+      seen.add(key)
+      group.set(key, one)
+      if (group.size >= atOnce) yield* read.call(this)
+    }
+    if (group.size > 0) yield* read.call(this)
   }
 }
 
@@ -288,8 +321,8 @@ const maxCompared = 1_000
 
 interface KnownTerm {
   term: string
-  /** The quoted token, as a query of the full-text index. */
-  query: string
+  /** As the index has it. */
+  token: string
   count: number
 }
 
@@ -298,55 +331,49 @@ interface KnownTerm {
  * occurs too, and where all terms occur.
  */
 export function readPostings(
-  index: Statements, collection: ResourceCollection, terms: readonly string[], most: typeof limits = limits,
+  words: Words, collection: ResourceCollection, terms: readonly string[], most: typeof limits = limits,
 ): Posting[] {
-  const read = (match: string, limit: number): Int32Array => {
-    // As one JSON string: reading as many rows one by one would cost more than the rest of the search.
-    const found = index.one<{ keys: string }>(
-      'SELECT json_group_array(rowid) AS keys FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)',
-      match,
-      limit,
-    )
-    return collection.findAll(JSON.parse(found?.keys ?? '[]') as number[])
-  }
-  const known = knownTerms(index, collection, terms).slice(0, most.terms)
+  const read = (matches: readonly Match[], limit: number) => words.find(matches, limit).map((keys) => collection.findAll(keys))
+  const known = knownTerms(words, collection, terms).slice(0, most.terms)
   const [rarest] = known
   if (!rarest) return []
   const isCommon = rarest.count > most.rarePostings
   let postingCount = 0
   const rare = known.filter(({ count }, at) => (at === 0 || postingCount + count <= most.rarePostings) && (postingCount += count) > 0)
-  const postings: Posting[] = isCommon
-    ? [{ term: rarest.term, passages: read(rarest.query, most.commonPostings), count: rarest.count }]
-    : rare.map(({ term, query }) => ({ term, passages: read(query, most.rarePostings) })).filter(({ passages }) => passages.length > 0)
-  const anyRare = rare.map(({ query }) => query).join(' OR ')
+  const looked = isCommon ? [rarest] : rare
+  const found = read(looked.map(({ token }) => token), isCommon ? most.commonPostings : most.rarePostings)
+  const postings = looked.map(({ term, count }, at): Posting => ({ term, passages: found[at] ?? [], ...(isCommon && { count }) }))
+    .filter(({ passages }) => isCommon || passages.length > 0)
+  const anyRare = { any: rare.map(({ token }) => token) }
   let scanned = 0
   let left = most.commonPostings
-  for (const { term, query, count } of known.slice(rare.length)) {
+  for (const { term, token, count } of known.slice(rare.length)) {
     scanned += count + postingCount
     if (scanned > most.scanned) left = 0
-    const passages = left > 0 ? read(`${query} AND (${anyRare})`, left) : new Int32Array(0)
+    const [passages = new Int32Array(0)] = left > 0 ? read([{ all: [token, anyRare] }], left) : []
     left -= passages.length
     postings.push({ term, passages, count })
   }
   if (!isCommon && left > 0) return postings
   // Passages with all terms; while those are too few and no term is rare, also passages with the rarer half of the terms.
-  let found = 0
-  for (let width = known.length; width > 1 && found < most.enough; width = isCommon ? Math.ceil(width / 2) : 1) {
-    const together = known.slice(0, width)
-    const whole = read(together.map(({ query }) => query).join(' AND '), most.withAllTerms)
-    found = whole.length
-    addPassages(postings, new Set(together.map(({ term }) => term)), whole)
+  let together = 0
+  for (let width = known.length; width > 1 && together < most.enough; width = isCommon ? Math.ceil(width / 2) : 1) {
+    const some = known.slice(0, width)
+    const [whole = new Int32Array(0)] = read([{ all: some.map(({ token }) => token) }], most.withAllTerms)
+    together = whole.length
+    addPassages(postings, new Set(some.map(({ term }) => term)), whole)
   }
   return postings
 }
 
 /** The terms that occur in the collection, the rarest first. */
-function knownTerms(index: Statements, collection: ResourceCollection, terms: readonly string[]): KnownTerm[] {
-  return terms.flatMap((term): KnownTerm | [] => {
-    const token = indexToken(collection.resource, term)
-    const count = collection.termCount(token, () => index.one<{ doc: number }>('SELECT doc FROM counts WHERE term = ?', token)?.doc ?? 0)
-    return count === 0 ? [] : { term, query: `"${token}"`, count }
-  }).toSorted((a, b) => a.count - b.count)
+function knownTerms(words: Words, collection: ResourceCollection, terms: readonly string[]): KnownTerm[] {
+  const tokens = terms.map((term) => indexToken(collection.resource, term))
+  const counts = collection.termCounts(tokens, (unknown) => words.counts(unknown))
+  return terms
+    .map((term, at): KnownTerm => ({ term, token: tokens[at] ?? '', count: counts[at] ?? 0 }))
+    .filter(({ count }) => count > 0)
+    .toSorted((a, b) => a.count - b.count)
 }
 
 /** Adds passages that contain all of these terms to the incomplete postings of each. */

@@ -37,6 +37,7 @@ interface Field {
 /** int2, int4, int8, oid, float4, float8, numeric: all numbers of Heed are below 2^53. */
 const numeric: ReadonlySet<number> = new Set([20, 21, 23, 26, 700, 701, 1700])
 const boolean = 16
+const bytes = 17
 
 /**
  * Many statements and one Sync, in one write: the server executes them as one transaction unless they begin one themselves, and skips all
@@ -131,6 +132,7 @@ function encode(value: SqlValue): string | null {
 function decode(value: string | null, type: number): unknown {
   if (value === null) return null
   if (numeric.has(type)) return Number(value)
+  if (type === bytes) return new Uint8Array(Buffer.from(value.slice(2), 'hex'))
   return type === boolean ? Number(value === 't') : value
 }
 

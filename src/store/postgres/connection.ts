@@ -53,10 +53,12 @@ export interface PostgresConnectionOptions {
 /** A PostgreSQL database. */
 export class PostgresConnection implements SqlConnection {
   readonly threadsEnded = new Set<ThreadsEnded>()
+  readonly onMessages = new Set<() => void>()
+  readonly onClose = new Set<() => Promise<void>>()
+  readonly name: string
   readonly #sessions: Sessions
   readonly #dialect: Dialect
   readonly #clock: Clock
-  readonly #name: string
   readonly #patienceMs: number
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
@@ -97,7 +99,7 @@ export class PostgresConnection implements SqlConnection {
     this.#sessions = sessions
     this.#dialect = dialect
     this.#clock = clock
-    this.#name = name
+    this.name = name
     this.#patienceMs = patienceMs
     this.#onTransaction = onTransaction
     this.#driver = {
@@ -154,11 +156,12 @@ export class PostgresConnection implements SqlConnection {
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging } = await this.#transact('write', (tables, statements) => {
+      const { result, purging, changedMessages } = await this.#transact('write', (tables, statements) => {
         const results = jobs.map(({ work }) => work(tables, statements))
         return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
       })
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
+      if (changedMessages) for (const tell of this.onMessages) tell()
       if (purging) this.#purge()
       if (++this.#transactions % tidyEvery === 0) this.#tidy()
       return true
@@ -186,6 +189,7 @@ export class PostgresConnection implements SqlConnection {
   async flush(): Promise<void> {}
 
   async close(): Promise<void> {
+    await Promise.allSettled([...this.onClose].map((end) => end()))
     this.#closed = true
     await this.#lanes.idle()
     await Promise.allSettled(this.#unordered)
@@ -218,7 +222,7 @@ export class PostgresConnection implements SqlConnection {
           } else if (lostAt !== undefined && isLost(error) && performance.now() - lostAt < this.#patienceMs) {
             await wait(pause * (0.5 + Math.random() / 2))
             pause = Math.min(500, pause * 2)
-          } else throw state.doubt ? unknownOutcome(error, this.#name) : postgresFailure(error, this.#name)
+          } else throw state.doubt ? unknownOutcome(error, this.name) : postgresFailure(error, this.name)
         }
       }
     } finally {

@@ -64,9 +64,11 @@ function mechanical(text: string): string {
     // A counter of all resources would be a lock that every writer waits for: each resource has its own.
     .replaceAll(changeNumber, /^\s*INSERT/.test(text) ? 'heed_change(?3)' : 'heed_change(resource_id)')
     // SQLite takes the order of a cross join as an order to itself.
-    .replaceAll(/\bCROSS JOIN (\w+) ON\b/g, 'JOIN $1 ON')
+    .replaceAll(/\bCROSS JOIN (\w+(?: (?!ON\b)\w+)?) ON\b/g, 'JOIN $1 ON')
     .replaceAll(/\s+INDEXED BY \w+/g, '')
     .replaceAll(/length\(CAST\(([\w.]+) AS BLOB\)\)/g, 'octet_length($1)')
+    // Numbers are passed as a list in JSON.
+    .replaceAll(/IN \(SELECT CAST\(value AS BIGINT\) FROM json_each\((\?\d*)\)\)/g, `= ANY (translate($1, '[]', '{}')::bigint[])`)
     .replaceAll(/SELECT value FROM json_each\(/g, 'SELECT heed_each(')
     .replaceAll(`json_extract(metadata, '$.clone.sourceThreadId')`, 'heed_clone_of(metadata)')
     .replaceAll(/(\w+\.\w+) GLOB \?/g, 'heed_glob($1, ?)')

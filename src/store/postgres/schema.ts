@@ -1,5 +1,6 @@
 import { migrations } from '../sqlite/migrations.ts'
 import { functions, triggers } from './functions.ts'
+import { recallIndex } from './recall-index.ts'
 
 const defines = /^(?:CREATE (?:TABLE|INDEX|UNIQUE INDEX)|ALTER TABLE|DROP (?:INDEX|TABLE)|INSERT INTO heed_epochs)/
 
@@ -59,4 +60,4 @@ function translateTypes(statement: string): string {
 }
 
 /** Version n is the state after the first n steps. A released step never changes. */
-export const steps: readonly string[] = [`${tables}\n${functions}\n${own}\n${triggers}`]
+export const steps: readonly string[] = [`${tables}\n${functions}\n${own}\n${triggers}`, recallIndex]

@@ -5,6 +5,7 @@ import type { Bus } from '../../bus/contract.ts'
 import { LocalBus } from '../../bus/local.ts'
 import { PostgresBus } from '../../bus/postgres/bus.ts'
 import type { NotifyClient } from '../../bus/postgres/client.ts'
+import { SqlRecall } from '../../recall/index/index.ts'
 import type { RecallIndex } from '../contract/recall.ts'
 import { checkRetention, type Retention } from '../retention.ts'
 import type { OpenedConnection } from '../sql/driver.ts'
@@ -165,7 +166,7 @@ export class PostgresStore extends SqlStore {
   }
 
   /** @internal */
-  protected override recallIndex(): RecallIndex | undefined {
-    return undefined
+  protected override recallIndex(): RecallIndex {
+    return new SqlRecall(this, this.clock, 'postgres')
   }
 }

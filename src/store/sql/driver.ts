@@ -16,6 +16,12 @@ export interface SqlConnection {
   close(): Promise<void>
   /** Called after each transaction through this connection that ended threads: see `ThreadStore.onThreadsEnded`. */
   readonly threadsEnded: Set<ThreadsEnded>
+  /** Names the database in errors, without credentials. */
+  readonly name?: string
+  /** Called after each transaction through this connection that changed messages. */
+  readonly onMessages?: Set<() => void>
+  /** Called when the connection closes, which waits for what they return: until then it still executes transactions. */
+  readonly onClose?: Set<() => Promise<void>>
   /** Whether the database caused an error that a statement threw. Absent where statements do not throw within `work`. */
   isFailure?(error: unknown): boolean
 }

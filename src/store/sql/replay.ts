@@ -332,7 +332,12 @@ function isRight({ kind, answer: known }: Asked, answer: SqlAnswer): boolean {
 }
 
 function same(a: readonly SqlValue[], b: readonly SqlValue[]): boolean {
-  return a.length === b.length && a.every((value, index) => value === b[index])
+  return a.length === b.length && a.every((value, index) => isSame(value, b[index]))
+}
+
+/** Bytes are made anew by each run of the work. */
+function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
+  return a === b || (a instanceof Uint8Array && b instanceof Uint8Array && Buffer.compare(a, b) === 0)
 }
 
 /**
@@ -362,7 +367,7 @@ export async function replay<Result>(
     const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()
-      return { result, purging: tables.purging }
+      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0 }
     })
     const { divergedAt, pending } = statements
     if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
@@ -388,6 +393,7 @@ export interface Replayed<Result> {
   result: Result
   /** Whether rows of a deleted thread remain. */
   purging: boolean
+  changedMessages: boolean
 }
 
 /** Calls `act` now. The returned function returns its value, or throws its error. */

@@ -4,7 +4,7 @@ import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
 import { migrations, newer, unreleased, stepsFrom } from './migrations.ts'
-import { SpeculationFailed, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
+import { SpeculationFailed, replay, type Execute, type Replayed, type SqlAnswer } from '../sql/replay.ts'
 import type { SqlTables } from '../sql/tables.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 
@@ -68,6 +68,8 @@ const unreleasedTable = `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND na
 export class RemoteConnection implements SqlConnection {
   readonly name: string
   readonly threadsEnded = new Set<ThreadsEnded>()
+  readonly onMessages = new Set<() => void>()
+  readonly onClose = new Set<() => Promise<void>>()
   readonly #client: LibSQLClient
   readonly #clock: Clock
   readonly #busyTimeout: number
@@ -127,11 +129,12 @@ export class RemoteConnection implements SqlConnection {
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging } = await this.#replayed('write', (tables, statements) => {
+      const { result, purging, changedMessages } = await this.#replayed('write', (tables, statements) => {
         const results = jobs.map(({ work }) => work(tables, statements))
         return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
       })
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
+      if (changedMessages) for (const tell of this.onMessages) tell()
       if (purging) this.#purge()
       return true
     } catch (error) {
@@ -153,6 +156,7 @@ export class RemoteConnection implements SqlConnection {
   async flush(): Promise<void> {}
 
   async close(): Promise<void> {
+    await Promise.allSettled([...this.onClose].map((end) => end()))
     this.#closed = true
     await this.#pumping
     await Promise.allSettled(this.#reading)
@@ -181,7 +185,7 @@ export class RemoteConnection implements SqlConnection {
   async #replayed<Result>(
     mode: 'write' | 'deferred',
     work: (tables: SqlTables, statements: Statements) => Result,
-  ): Promise<{ result: Result; purging: boolean }> {
+  ): Promise<Replayed<Result>> {
     for (const level of ['much', 'little'] as const) {
       try {
         return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { level }))
@@ -246,10 +250,15 @@ function executeIn(transaction: LibSQLTransaction): Execute {
 
 function answerOf({ columns, rows, rowsAffected, lastInsertRowid }: LibSQLResult): SqlAnswer {
   return {
-    rows: rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]]))),
+    rows: rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, valueOf(row[index])]))),
     changes: rowsAffected,
     lastInsertRowid: Number(lastInsertRowid ?? 0),
   }
+}
+
+/** The client returns a blob as an `ArrayBuffer`. */
+function valueOf(value: unknown): unknown {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : value
 }
 
 /** Runs the missing steps in one transaction. The version is in a table: servers refuse some pragmas. */

@@ -5,7 +5,7 @@ import { newId } from '../../base/ids.ts'
 import type { Bus } from '../../bus/contract.ts'
 import { LibSQLBus } from '../../bus/libsql/bus.ts'
 import { LocalBus } from '../../bus/local.ts'
-import { LibSQLRecall } from '../../recall/index/index.ts'
+import { SqlRecall } from '../../recall/index/index.ts'
 import type { ThreadClone } from '../contract/messages.ts'
 import type { RecallIndex } from '../contract/recall.ts'
 import type { Scope, ThreadRow } from '../contract/threads.ts'
@@ -169,10 +169,10 @@ export class LibSQLStore extends SqlStore {
   }
 
   /**
-   * The index is a file beside the messages, or in memory with them; a server has none.
+   * The index is a file beside the messages, or in memory with them; on a server it is in their database.
    * @internal
    */
-  protected override recallIndex(): RecallIndex | undefined {
-    return this.#options.client || this.#location.kind === 'remote' ? undefined : new LibSQLRecall(this, this.clock)
+  protected override recallIndex(): RecallIndex {
+    return new SqlRecall(this, this.clock, this.#options.client || this.#location.kind === 'remote' ? 'libsql' : 'file')
   }
 }

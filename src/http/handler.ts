@@ -21,6 +21,7 @@ import { checkCounts } from './request/check-counts.ts'
 import { checkParts } from './request/check-parts.ts'
 import { checkTexts } from './request/check-texts.ts'
 import { ErrorTexts } from './request/error-texts.ts'
+import { checkNamedOnce } from './request/named-once.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
@@ -306,6 +307,7 @@ export class RequestHandler {
       const call = new RequestCall(known ? this.#ownContext : this.#context, request, principal, params, await reader.read(request))
       this.#checkRights(route, call, known === undefined)
       checkCounts(route, call)
+      checkNamedOnce(route, call)
       if (!call.hasStorage) await call.resolveStorage()
       if (approvesAsSender(route, call)) call.approvable = await checkSenderApproval(route, call)
       if (this.#guard) call.approvable = await this.#guard.check(route, call)

@@ -156,6 +156,47 @@ describe('policies of a Heed, over HTTP', () => {
     expect(messages).toHaveLength(2)
   })
 
+  it('[H4.4] [V4.11] a request that names two threads or resources is rejected: policies would be asked about one, and the route would use the other', async () => {
+    const policies = cedar({ kept: forbid('send_signal', 'resource == Policy::Thread::"kept"') })
+    await policies.savePolicies('bob', { closed: forbid('send_signal') })
+    const { as, agent, model } = await guarded(policies)
+    for (const [threadId, resourceId] of [['kept', 'alice'], ['free', 'alice'], ['of-bob', 'bob']] as const) {
+      await agent.sendMessage('Hi', { threadId, resourceId }).outcome
+      await idle(agent, { threadId })
+    }
+    const asked = model.callCount
+    const kept = { threadId: 'free', memory: { thread: { id: 'kept' }, resource: 'alice' } }
+    const foreign = { threadId: 'free', resourceId: 'alice', memory: { thread: 'free', resource: 'bob' } }
+    const ways: Array<[field: string, path: string, body: object, method?: string]> = [
+      ['threadId', '/agents/guide/generate', { messages: 'Hi', ...kept }],
+      ['threadId', '/agents/guide/stream', { messages: 'Hi', ...kept }],
+      ['resourceId', '/agents/guide/stream-until-idle', { messages: 'Hi', ...foreign }],
+      ['resourceId', '/memory/threads?resourceId=alice', { threadId: 'new', resourceId: 'bob' }],
+      ['resourceId', '/memory/threads/of-bob?resourceId=alice', { title: 'Mine', resourceId: 'bob' }, 'PATCH'],
+      ['resourceId', '/memory/threads/of-bob/clone?resourceId=alice', { newThreadId: 'new', resourceId: 'bob' }],
+      ['resourceId', '/memory/threads/of-bob/working-memory?resourceId=alice', { workingMemory: 'Mine', resourceId: 'bob' }],
+      ['resourceId', '/memory/threads/of-bob/working-memory/undo?resourceId=alice', { resourceId: 'bob' }],
+    ]
+    for (const who of ['both', 'admin'] as const) for (const [field, path, body, method] of ways) {
+      expect([path, await as(who, path, body, method)]).toMatchObject([path, { http: 400, code: 'invalid_argument', details: { field } }])
+    }
+    expect(model.callCount).toBe(asked)
+    const memory = await agent.getMemory()
+    expect((await memory.listThreads({})).threads.map(({ id, title }) => [id, title]).toSorted()).toEqual([['free', ''], ['kept', ''], ['of-bob', '']])
+    expect(await as('both', '/memory/threads/free?resourceId=alice', { title: 'Trip', resourceId: 'alice' }, 'PATCH')).toMatchObject({ http: 200 })
+  })
+
+  it('[V4.11] a search from a thread reads all threads of the resource, and is asked about as such', async () => {
+    const { as, agent } = await guarded(cedar({ only: forbid('read_thread', 'resource', ' unless { resource == Policy::Thread::"free" }') }))
+    for (const [thread, text] of [['secret', 'The word is swordfish.'], ['free', 'Any swordfish today?']] as const) await agent.generate(text, { memory: { thread, resource: 'alice' } })
+    const search = (config?: object) => as('alice', `/memory/search?searchQuery=swordfish&threadId=free${config ? `&memoryConfig=${encodeURIComponent(JSON.stringify(config))}` : ''}`)
+    expect(await search()).toEqual(denied)
+    expect(await search({ semanticRecall: { scope: 'resource' } })).toEqual(denied)
+    const found = await search({ semanticRecall: { scope: 'thread' } })
+    expect(found).toMatchObject({ http: 200, searchScope: 'thread' })
+    expect(JSON.stringify(found)).not.toContain('The word is')
+  })
+
   it('[V4.11] schedules, watches and runs are asked about by their threads', async () => {
     const asked: PolicyRequest[] = []
     const { as, agent, suspended } = await guarded({ authorize: async (one) => ({ allowed: asked.push(one) > 0, policyIds: [], revision: '' }) }, calling('pay'))

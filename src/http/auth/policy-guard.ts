@@ -78,7 +78,7 @@ function toolOf({ toolName, request }: SuspendedCall, ownAgent: string, resource
 /** The threads that a request is about; without any, all threads of the principal's resources. */
 async function concerned(call: Call, question: PolicyQuestion): Promise<Asked[]> {
   const { principal } = call
-  const { threadId, threads = [], givenTo } = question
+  const { threadId, threads = [], allThreads, givenTo } = question
   const resourceId = question.resourceId === undefined ? undefined : resolveResource(principal, question.resourceId)
   const named: NamedThread[] = [...(threadId === undefined ? [] : [{ threadId }]), ...threads, ...(await found(call, question, resourceId))]
   const asked = await Promise.all(named.map(async (thread) => {
@@ -87,7 +87,8 @@ async function concerned(call: Call, question: PolicyQuestion): Promise<Asked[]>
     return owner === undefined ? usersOf(call, undefined) : [threadOf(thread.threadId, owner)]
   }))
   if (givenTo !== undefined) asked.push(usersOf(call, resolveResource(principal, givenTo)))
-  return asked.length === 0 ? usersOf(call, resourceId) : asked.flat()
+  if (allThreads || asked.length === 0) asked.push(usersOf(call, resourceId))
+  return asked.flat()
 }
 
 function threadOf(id: string, resourceId: string): Asked {

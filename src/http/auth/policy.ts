@@ -23,6 +23,8 @@ export interface PolicyQuestion {
   toolCallId?: string
   approvalId?: string
   resourceId?: string
+  /** The request reads other threads of the resource too. */
+  allThreads?: true
   /** Another resource that gets the thread. */
   givenTo?: string
 }
@@ -78,6 +80,7 @@ export function policyQuestion(
       resourceId: query.resourceId ?? owner ?? onlyResource,
       givenTo: isTransfer ? body.resourceId : undefined,
     }),
+    ...(path === '/memory/search' && query.threadId !== undefined && !isOfThread(query) ? { allThreads: true } : {}),
     ...lists({
       threads: [...messages, ...objectsIn(query.include)].flatMap(({ threadId, resourceId }) =>
         typeof threadId === 'string' ? { threadId, ...texts({ resourceId }) } : []),
@@ -104,6 +107,12 @@ export function actionOf(path: string, read: boolean | undefined, body: PolicyCa
     return body.messages === undefined && body.approved !== false ? 'approve_tool' : 'send_signal'
   }
   return read || readsByPost.has(path) ? 'read_thread' : 'send_signal'
+}
+
+/** Whether a search asks for the messages of its thread alone. By default it reads all threads of the resource. */
+function isOfThread({ memoryConfig }: PolicyCall['query']): boolean {
+  const { semanticRecall } = isPlainObject(memoryConfig) ? memoryConfig : {}
+  return isPlainObject(semanticRecall) && semanticRecall.scope === 'thread'
 }
 
 function messageIdsOf(

@@ -38,6 +38,8 @@ export interface BusHandler {
   /** Peers can't be reached: messages are lost until `onReconnect`. The bus retries by itself. Called once for each interruption. */
   onDisconnect?(error: unknown): void
   onReconnect?(): void
+  /** An attempt to reach the peers failed, or messages could not be sent: for the log. The bus goes on by itself. */
+  onFailure?(error: unknown): void
   /** Whether a delay is noticed here. A bus that polls for messages polls more often while this is true. */
   wantsLowLatency(): boolean
 }

@@ -5,7 +5,7 @@ import { Hub } from '../../src/bus/postgres/hub.ts'
 import type { Bus, BusMessage } from '../../src/index.ts'
 import { connectClient } from '../../src/store/postgres/sessions.ts'
 import { busConformance, type BusHarness } from '../../src/testing/index.ts'
-import { sharedServer } from './server.ts'
+import { sharedServer, noPostgres, whyNoPostgres } from './server.ts'
 import { inDatabase } from './stores.ts'
 
 const connect = async () => (await connectClient({ connectionString: await sharedServer() })) as unknown as NotifyClient
@@ -21,8 +21,27 @@ const harness: BusHarness = {
   },
 }
 
-describe('the bus of PostgreSQL', () => {
+describe.skipIf(noPostgres)(`the bus of PostgreSQL${whyNoPostgres}`, () => {
   it.each(busConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined())
+
+  it('[Q3.2] reports what could not be sent, and attempts to connect that failed', async () => {
+    const failures: string[] = []
+    const refused = () => Promise.reject(new Error('no way'))
+    const named = async () => (await connectClient({ connectionString: await sharedServer(), application_name: 'failing' })) as unknown as NotifyClient
+    let connecting = named
+    const bus = await connectTo(new Hub(() => connecting()), {
+      namespace: `test ${process.pid} failing`, id: 'one',
+      handler: { onMessage() {}, onLoss() {}, wantsLowLatency: () => true, onFailure: (error) => void failures.push(String(error)) },
+    }, () => {})
+    onTestFinished(() => bus.close())
+    connecting = refused
+    await inDatabase((query) => query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'failing'`))
+    await vi.waitFor(() => {
+      bus.send({ kind: 'mail', threadId: 't' })
+      expect(failures.join('\n')).toMatch(/could not be opened again: no way[\s\S]*could not be sent: no way|could not be sent: no way[\s\S]*could not be opened again: no way/)
+    }, { timeout: 20_000 })
+    expect(failures.length).toBeLessThan(20)
+  })
 
   it('[Q3.1] reports a lost connection, connects again, and says that messages may be missing', async () => {
     const access = await harness.bus()

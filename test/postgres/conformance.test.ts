@@ -5,6 +5,7 @@ import type { PostgresStore } from '../../src/store/postgres/index.ts'
 import {
   notificationConformance, scheduleConformance, storeConformance, subscriptionConformance, watchConformance, type StoreHarness,
 } from '../../src/testing/index.ts'
+import { noPostgres, whyNoPostgres } from './server.ts'
 import { newPlace } from './stores.ts'
 
 const places = new WeakMap<ThreadStore, Awaited<ReturnType<typeof newPlace>>>()
@@ -33,7 +34,7 @@ async function domain<Name extends keyof StoreDomains>(name: Name): Promise<NonN
   return (await store.getStore(name)) as NonNullable<StoreDomains[Name]>
 }
 
-describe('on PostgreSQL', () => {
+describe.skipIf(noPostgres)(`on PostgreSQL${whyNoPostgres}`, () => {
   it.each(storeConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined())
   it.each(notificationConformance)('the inbox: $name', ({ run }) => expect(run({ store: () => domain('notifications') })).resolves.toBeUndefined())
   it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: () => domain('schedules') })).resolves.toBeUndefined())

@@ -4,6 +4,7 @@ import type { PostgresStore } from '../../src/store/postgres/index.ts'
 import { nameOf } from '../../src/store/postgres/transaction.ts'
 import { lostCommitCases } from './lost-commits.ts'
 import { proxyTo, type Harm } from './proxy.ts'
+import { noPostgres, whyNoPostgres } from './server.ts'
 import { inDatabase, newPlace, sharedURL, useSharedServer } from './stores.ts'
 
 beforeAll(useSharedServer)
@@ -27,7 +28,7 @@ function nextCommit(harm: ReturnType<Harm>, then: () => void = () => {}): Harm {
   }
 }
 
-describe('a connection that is lost while a transaction is committed', () => {
+describe.skipIf(noPostgres)(`a connection that is lost while a transaction is committed${whyNoPostgres}`, () => {
   it.each(['cut before', 'cut after'] as const)('[Q2.1] has the effect of one transaction: %s', async (harm) => {
     const { store, proxy } = await behindProxy()
     await acceptOne(store, send('first', persisted))
@@ -75,7 +76,7 @@ describe('a connection that is lost while a transaction is committed', () => {
 })
 
 // A few of them; the campaign has more.
-describe('connections that are lost during commits', () => {
+describe.skipIf(noPostgres)(`connections that are lost during commits${whyNoPostgres}`, () => {
   const lost = { before: 0, after: 0 }
   afterAll(() => expect(Math.min(lost.before, lost.after)).toBeGreaterThan(0))
 

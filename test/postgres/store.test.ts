@@ -8,7 +8,7 @@ import { steps } from '../../src/store/postgres/schema.ts'
 import { connectClient } from '../../src/store/postgres/sessions.ts'
 import { acceptOne, persisted, rowIds, send, threadId } from '../../src/store/conformance/fixture.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { newSchema, password, startServer, type Server } from './server.ts'
+import { newSchema, password, startServer, type Server, noPostgres, whyNoPostgres } from './server.ts'
 import { newPlace } from './stores.ts'
 
 let server: Server
@@ -39,7 +39,7 @@ async function query(...texts: string[]): Promise<unknown[]> {
   return rows
 }
 
-describe('a turn', () => {
+describe.skipIf(noPostgres)(`a turn${whyNoPostgres}`, () => {
   it.each([0, 200])('[Q1.1] takes at most four round trips on a thread with %i messages', async (messages) => {
     const place = await newPlace()
     const before = place.open()
@@ -64,7 +64,7 @@ describe('a turn', () => {
   })
 })
 
-describe('texts that PostgreSQL cannot store', () => {
+describe.skipIf(noPostgres)(`texts that PostgreSQL cannot store${whyNoPostgres}`, () => {
   it.each(['a\0b', 'a\ud800'])('[Q1.4] %j are rejected, and nothing is stored', async (id) => {
     const store = (await newPlace()).open()
     await expect(store.createThread({ id, resourceId: 'r', now: 1 })).rejects.toMatchObject({ code: 'invalid_argument' })
@@ -73,7 +73,7 @@ describe('texts that PostgreSQL cannot store', () => {
   })
 })
 
-describe('a server that restarts', () => {
+describe.skipIf(noPostgres)(`a server that restarts${whyNoPostgres}`, () => {
   it('[Q2.2] answers the calls that were made meanwhile', async () => {
     const store = open()
     await acceptOne(store, send('a', persisted))
@@ -86,7 +86,7 @@ describe('a server that restarts', () => {
   })
 })
 
-describe('a store that cannot be opened', () => {
+describe.skipIf(noPostgres)(`a store that cannot be opened${whyNoPostgres}`, () => {
   it('[Q2.3] says what is wrong, and never the password', async () => {
     const parts = () => ({ connectionString: undefined, host: '127.0.0.1', port: server.port, user: 'heed', password, database: 'postgres' })
     await query(`CREATE ROLE guest LOGIN PASSWORD 'guest'`, `CREATE ROLE reader LOGIN PASSWORD 'reader'`, `ALTER ROLE reader SET default_transaction_read_only = on`)
@@ -122,7 +122,7 @@ describe('a store that cannot be opened', () => {
   })
 })
 
-describe('a store that is closed', () => {
+describe.skipIf(noPostgres)(`a store that is closed${whyNoPostgres}`, () => {
   it('[Q2.5] has no connection any more, also none that was being opened', async () => {
     const store = open()
     await store.open()
@@ -135,7 +135,7 @@ describe('a store that is closed', () => {
   })
 })
 
-describe('the options of a store', () => {
+describe.skipIf(noPostgres)(`the options of a store${whyNoPostgres}`, () => {
   it('are rejected by name', () => {
     const refused = (options: object) => {
       expect(() => new PgStore(options as PostgresStoreOptions)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^(invalid_argument|unsupported_option)$/) as string }))

@@ -5,7 +5,7 @@ import { connectClient } from '../../src/store/postgres/sessions.ts'
 import { indexSchema, placesSchema } from '../../src/recall/index/schema.ts'
 import { migrations } from '../../src/store/sqlite/migrations.ts'
 import { texts } from '../../src/store/sql/texts.ts'
-import { sharedServer } from './server.ts'
+import { sharedServer, noPostgres, whyNoPostgres } from './server.ts'
 import { inDatabase, newPlace } from './stores.ts'
 
 /** The tables of a database in a file after these steps. */
@@ -17,7 +17,7 @@ function tablesOf(steps: readonly string[]): Array<Record<string, unknown>> {
     FROM sqlite_schema m WHERE m.type = 'table' AND m.sql LIKE '%STRICT%'`).all()
 }
 
-describe('the statements of all SQL stores', () => {
+describe.skipIf(noPostgres)(`the statements of all SQL stores${whyNoPostgres}`, () => {
   it('[Q1.2] are prepared by PostgreSQL, each of them', async () => {
     const place = await newPlace()
     await place.open().open()

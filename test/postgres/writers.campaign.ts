@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import { Transaction } from '../../src/store/postgres/transaction.ts'
 import { twoWriters, type Engine, type Tried } from '../store/two-writers.ts'
+import { noPostgres, whyNoPostgres } from './server.ts'
 import { newPlace } from './stores.ts'
 
 const places = new Map<string, ReturnType<typeof newPlace>>()
@@ -14,11 +15,11 @@ const open = (path: string) => {
 }
 const postgres: Engine = { first: open, second: open }
 
-describe('two writers on PostgreSQL', () => {
+describe.skipIf(noPostgres)(`two writers on PostgreSQL${whyNoPostgres}`, () => {
   it.each(twoWriters)('$name', ({ run }) => expect(run(postgres)).resolves.toBeUndefined())
 })
 
-describe('a build that takes no locks', () => {
+describe.skipIf(noPostgres)(`a build that takes no locks${whyNoPostgres}`, () => {
   afterAll(() => vi.restoreAllMocks())
 
   it('fails with two writers', async () => {

@@ -6,7 +6,7 @@ const thread = { threadId: 't', resourceId: 'u' }
 
 /** A store whose answer to one call is lost: what was asked happened, or didn't. */
 function losing(method: keyof ThreadStore, when: 'before' | 'after', call = 1): ThreadStore {
-  const store = new InMemoryStore()
+  const store: ThreadStore = new InMemoryStore()
   let calls = 0
   return new Proxy<ThreadStore>(store, {
     get(_target, key: keyof ThreadStore) {

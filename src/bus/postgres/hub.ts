@@ -40,11 +40,13 @@ export class Hub {
   #connecting: Promise<void> | undefined
   #timer: ReturnType<typeof setInterval> | undefined
   #disconnected = false
+  /** The last failure that was reported to the members. */
+  #reported: string | undefined
   #closed = false
 
   constructor(connect: Connect) {
     this.#connect = connect
-    this.#notifier = new Notifier(connect)
+    this.#notifier = new Notifier(connect, (error) => this.#report('Notifications could not be sent', error))
   }
 
   get disconnected(): boolean {
@@ -269,6 +271,14 @@ export class Hub {
     void this.#reconnect()
   }
 
+  /** Tells the members of a failure, once until another happens or the connection is there again. */
+  #report(what: string, error: unknown): void {
+    const text = `${what}: ${error instanceof Error ? error.message : String(error)}`
+    if (this.#closed || this.#reported === text) return
+    this.#reported = text
+    for (const { handler } of this.#members) handler.onFailure?.(new HeedError('bus_failed', text, { retryable: true, cause: error }))
+  }
+
   async #reconnect(): Promise<void> {
     for (let pause = 100; !this.#closed; pause = Math.min(5_000, pause * 2)) {
       await new Promise<void>((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)).unref?.())
@@ -276,10 +286,12 @@ export class Hub {
       try {
         await this.#listen()
         for (const member of this.#members) await this.#join(member)
-      } catch {
+      } catch (error) {
+        this.#report('The connection that listens could not be opened again', error)
         continue
       }
       this.#disconnected = false
+      this.#reported = undefined
       this.#inboxes.clear()
       for (const { handler } of this.#members) {
         handler.onReconnect?.()

@@ -19,14 +19,17 @@ const text = 'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::tex
  */
 export class Notifier {
   readonly #connect: Connect
+  readonly #onFailure: (error: unknown) => void
   #client: Promise<NotifyClient> | undefined
   #waiting: Outgoing[] = []
   #bytes = 0
   #sending: Promise<void> | undefined
   #closed = false
 
-  constructor(connect: Connect) {
+  /** `onFailure` is called for each batch that is lost. */
+  constructor(connect: Connect, onFailure: (error: unknown) => void) {
     this.#connect = connect
+    this.#onFailure = onFailure
   }
 
   send(outgoing: readonly Outgoing[]): void {
@@ -57,7 +60,7 @@ export class Notifier {
       const batch = this.#waiting.splice(0)
       this.#bytes = 0
       const since = performance.now()
-      await this.#notify(batch).catch(() => {})
+      await this.#notify(batch).catch(this.#onFailure)
       const left = gatherMs - (performance.now() - since)
       // Under load others gather meanwhile. A single message waits for nothing.
       if (batch.length > 1 && this.#waiting.length > 0 && left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left))

@@ -39,11 +39,19 @@ async function load({ file, url, redis }: DoctorArguments): Promise<Deployment> 
     const { heed } = await loadUserModule(findUserFile(file))
     return { store: await threadStoreOf(await heed.sites.of().storage()), bus: heed.sites.bus }
   }
-  const { LibSQLStore } = await import('../../store/sqlite/index.ts')
-  const store = new LibSQLStore({ url })
+  const store = await storeOf(url)
   if (redis === undefined) return { store, bus: undefined }
   const { RedisBus } = await import('../../bus/redis/index.ts')
   return { store, bus: new RedisBus({ url: redis }) }
+}
+
+async function storeOf(url: string): Promise<ThreadStore> {
+  if (/^postgres(?:ql)?:/.test(url)) {
+    const { PostgresStore } = await import('../../store/postgres/index.ts')
+    return new PostgresStore({ connectionString: url })
+  }
+  const { LibSQLStore } = await import('../../store/sqlite/index.ts')
+  return new LibSQLStore({ url })
 }
 
 /** Joins the processes of the storage for a moment. Says nothing to them. */

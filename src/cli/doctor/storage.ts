@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
 import { namespaceOf } from '../../store/contract/storage.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'
+import { checkPostgres, isOnPostgres } from './postgres.ts'
 import { fail, ok, reasonOf, warn, type Finding } from './finding.ts'
 
 /** How long a database may take to answer. */
@@ -21,6 +22,11 @@ const skewMs = 2_000
 /** Checks the database of the threads. Nothing is created or migrated: where that is due, the database is not opened. */
 export async function checkStorage(store: ThreadStore): Promise<Finding[]> {
   const name = namespaceOf(store)
+  if (isOnPostgres(store)) {
+    const server = await checkPostgres(store, name)
+    if (server.some(({ status, check }) => status === 'fail' || check === 'schema')) return server
+    return [...server, ...(await checkOpened(store, name))]
+  }
   const path = name.startsWith('file:') ? name.slice('file:'.length) : undefined
   if (path === undefined) return checkOpened(store, name)
   const file = await checkFile(path)

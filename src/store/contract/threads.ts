@@ -1,3 +1,4 @@
+import type { Logger } from '../../base/logger.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Bus } from '../../bus/contract.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus } from '../../machine.ts'
@@ -41,6 +42,8 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
    * function that removes the listener. A store without it reports nothing: the runs of ended threads are then found by their fences.
    */
   onThreadsEnded?(listener: ThreadsEnded): Promise<() => void>
+  /** The logger receives failures that no call reports. */
+  reportTo?(logger: Logger): void
 
   // Acceptance
 

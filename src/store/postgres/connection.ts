@@ -48,6 +48,8 @@ export interface PostgresConnectionOptions {
   patienceMs: number
   /** Called after each transaction with the number of its round trips. */
   onTransaction?: ((mode: TransactionMode, trips: number) => void) | undefined
+  /** Called for failures that no call reports. */
+  onFailure(what: string, error: unknown): void
 }
 
 /** A PostgreSQL database. */
@@ -61,6 +63,7 @@ export class PostgresConnection implements SqlConnection {
   readonly #clock: Clock
   readonly #patienceMs: number
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
+  readonly #onFailure: PostgresConnectionOptions['onFailure']
   readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
   /** Reads and heartbeats, which are in no lane. */
   readonly #unordered = new Set<Promise<unknown>>()
@@ -95,13 +98,14 @@ export class PostgresConnection implements SqlConnection {
     return connection
   }
 
-  private constructor({ sessions, dialect, clock, name, patienceMs, onTransaction }: PostgresConnectionOptions) {
+  private constructor({ sessions, dialect, clock, name, patienceMs, onTransaction, onFailure }: PostgresConnectionOptions) {
     this.#sessions = sessions
     this.#dialect = dialect
     this.#clock = clock
     this.name = name
     this.#patienceMs = patienceMs
     this.#onTransaction = onTransaction
+    this.#onFailure = onFailure
     this.#driver = {
       lockThreads: (lock) => lockThreads(dialect, lock),
       lockDomain: (domain, names) => lockDomain(dialect, domain, names),
@@ -309,7 +313,7 @@ export class PostgresConnection implements SqlConnection {
     this.#tidying ??= this.#alone(`SELECT ${schema}.heed_fold_usage(2000)`)
       .then(() => this.#alone(`DELETE FROM ${schema}.heed_outcomes WHERE at < now() - interval '${outcomesKept}'`))
       // The next one has more to do.
-      .then(() => {}, () => {})
+      .then(() => {}, (error: unknown) => this.#onFailure('usage could not be added up; the next attempt adds up more', error))
       .finally(() => (this.#tidying = undefined))
   }
 
@@ -321,9 +325,8 @@ export class PostgresConnection implements SqlConnection {
       .finally(() => {
         this.#purging = false
       })
-      .catch(() => {
-        // These rows are invisible; the next deletion of a thread deletes them.
-      })
+      // These rows are invisible.
+      .catch((error: unknown) => this.#onFailure('rows of deleted threads could not be removed; the next deletion removes them', error))
   }
 
   async #purgeAll(): Promise<void> {

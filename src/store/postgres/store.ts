@@ -1,6 +1,7 @@
 import { checkNames, checkText, checkWhole } from '../../base/arguments.ts'
 import { systemClock, type Clock } from '../../base/clock.ts'
-import { HeedError } from '../../base/errors.ts'
+import { describe, HeedError } from '../../base/errors.ts'
+import { silentLogger, type Logger } from '../../base/logger.ts'
 import type { Bus } from '../../bus/contract.ts'
 import { LocalBus } from '../../bus/local.ts'
 import { PostgresBus } from '../../bus/postgres/bus.ts'
@@ -11,7 +12,9 @@ import { checkRetention, type Retention } from '../retention.ts'
 import type { OpenedConnection } from '../sql/driver.ts'
 import { SqlStore } from '../sql/store.ts'
 import { PostgresConnection } from './connection.ts'
-import { Dialect } from './dialect.ts'
+import { Dialect, quoteName } from './dialect.ts'
+import { postgresFailure } from './errors.ts'
+import { factsOf, type PostgresFacts } from './facts.ts'
 import { connectClient, GivenSessions, OwnSessions, type ClientConfig, type PgClient, type PgPool } from './sessions.ts'
 import type { TransactionMode } from './transaction.ts'
 
@@ -108,6 +111,7 @@ export class PostgresStore extends SqlStore {
   #bus: Bus | undefined
   /** @internal For how long a server that can't be reached is asked again. */
   patienceMs = 15_000
+  #logger: Logger = silentLogger
   /** @internal Called after each transaction with the number of its round trips. */
   onTransaction: ((mode: TransactionMode, trips: number) => void) | undefined
 
@@ -142,6 +146,24 @@ export class PostgresStore extends SqlStore {
     return this.#bus
   }
 
+  /** @internal What the server tells of itself. Opens no store, and creates nothing. */
+  facts(): Promise<PostgresFacts> {
+    const config = this.#config
+    if (!config) throw new HeedError('unsupported_option', 'A store with a client of its own opens no further connection.')
+    const connect = async () => (await connectClient(config)) as unknown as NotifyClient
+    return factsOf(connect, this.#schemaName, quoteName(this.#schemaName))
+      .catch((error: unknown) => { throw postgresFailure(error, this.#name) })
+  }
+
+  /** @internal The connections that this process may have: for transactions, one for heartbeats, two for notifications. */
+  get most(): number {
+    return (this.#options.max ?? 8) + 3
+  }
+
+  reportTo(logger: Logger): void {
+    this.#logger = logger
+  }
+
   /** @internal */
   protected override async connect(): Promise<OpenedConnection> {
     const { pool, client, max = 8 } = this.#options
@@ -149,6 +171,7 @@ export class PostgresStore extends SqlStore {
     const connection = await PostgresConnection.open({
       sessions, dialect: new Dialect(this.#schemaName), clock: this.clock, name: this.#name, patienceMs: this.patienceMs,
       onTransaction: (mode, trips) => this.onTransaction?.(mode, trips),
+      onFailure: (what, error) => this.#logger.warn(what, { database: this.#name, error: describe(error) }),
     })
     return { connection, release: () => connection.close() }
   }

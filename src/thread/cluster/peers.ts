@@ -272,6 +272,10 @@ export class Peers implements BusHandler {
     if (!this.#runtime.closing) this.#runtime.logger.warn('other processes on this store can be reached again')
   }
 
+  onFailure(error: unknown): void {
+    if (!this.#runtime.closing) this.#runtime.logger.warn('the bus failed and is tried again', { code: 'bus_failed', error: String(error) })
+  }
+
   /** True while peers may exist and can't be reached. */
   get disconnected(): boolean {
     return this.#connection?.disconnected ?? false

@@ -30,7 +30,10 @@ export class LostAnswers {
         this.#runtime.lease.fail(error)
         if (isHeedError(error) && !error.retryable) throw error
         asks.lost = true
-        return ask()
+        return ask().catch((second: unknown) => {
+          // What the first call did is still not known.
+          throw isHeedError(error) && error.code === 'store_unknown' ? error : second
+        })
       })
     } finally {
       // The last call looks after the thread: an answer that is still under way may bring the lease.

@@ -179,6 +179,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
       const store = typeof this.#source === 'function' ? await this.#source() : this.#source
       await store.open()
       acquireStore(store)
+      store.reportTo?.(this.logger)
       this.#store = store
     } catch (error) {
       // A store that fails to open may open later.

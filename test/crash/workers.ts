@@ -6,7 +6,7 @@ import type { KillSwitch } from './kill-points.ts'
 import { pause, RestlessModel } from './restless-model.ts'
 
 /** The agent under fire. What its tools do is written by them to a file; only `look` may have them twice. */
-export function worker(chance: Chance, journal: JournalWriter, effects: EffectFile, kill: KillSwitch): Agent {
+export function worker(chance: Chance, journal: JournalWriter, effects: Pick<EffectFile, 'begun' | 'done'>, kill: KillSwitch): Agent {
   const effect = async (tool: string, idempotent: boolean, { threadId = '', runId, toolCallId }: { threadId?: string; runId: string; toolCallId: string }) => {
     const call = { thread: threadId, run: runId, call: toolCallId, tool, idempotent }
     effects.begun(call)

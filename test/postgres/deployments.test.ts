@@ -12,7 +12,7 @@ import { migrate } from '../../src/store/postgres/migrations.ts'
 import { steps } from '../../src/store/postgres/schema.ts'
 import { connectClient, Session } from '../../src/store/postgres/sessions.ts'
 import { transactionPooler } from './pooler.ts'
-import { newSchema, noPostgres, startServer, whyNoPostgres, type Server } from './server.ts'
+import { newSchema, noPostgres, startReplica, startServer, whyNoPostgres, type Server } from './server.ts'
 
 let server: Server
 let folder = ''
@@ -33,8 +33,8 @@ function open(options: Partial<PostgresStoreOptions> = {}): PostgresStore {
   return store
 }
 
-async function query(text: string): Promise<Array<Record<string, unknown>>> {
-  const client = (await connectClient({ connectionString: url() })) as unknown as { query(text: string): Promise<{ rows: Array<Record<string, unknown>> }>; end(): Promise<void> }
+async function query(text: string, port = server.port): Promise<Array<Record<string, unknown>>> {
+  const client = (await connectClient({ connectionString: url('heed', port) })) as unknown as { query(text: string): Promise<{ rows: Array<Record<string, unknown>> }>; end(): Promise<void> }
   try {
     return (await client.query(text)).rows
   } finally {
@@ -125,6 +125,33 @@ describe.skipIf(noPostgres)(`a pooler in transaction mode${whyNoPostgres}`, () =
     const stored = await Promise.all(['t0', 't1', 't2'].map((of) => rowIds(stores[0] as PostgresStore, of)))
     expect(stored.flat().toSorted()).toEqual(ids.toSorted())
     expect((await examine(stores[0] as PostgresStore)).wrong).toEqual(['Notifications are not delivered: this is a pooler that shares connections.'])
+  })
+})
+
+describe.skipIf(noPostgres)(`a failover to a replica that lags${whyNoPostgres}`, () => {
+  it('[Q2.10] is rejected while it is a replica; once it is promoted, what it lacks is stored when it is sent again', async () => {
+    const primary = await startServer(`${folder}-primary`, {}, { trusting: true })
+    onTestFinished(async () => {
+      await primary.stop()
+      for (const used of ['primary', 'replica']) rmSync(`${folder}-${used}`, { recursive: true, force: true })
+    })
+    const on = ({ port }: Server) => open({ connectionString: url('heed', port), schemaName: 'failover' })
+    const first = on(primary)
+    await acceptOne(first, send('a', persisted))
+    await primary.stop()
+    const replica = await startReplica(primary, `${folder}-replica`)
+    onTestFinished(() => replica.stop())
+    await primary.restart()
+    await acceptOne(first, send('b', persisted))
+    await expect(on(replica).open()).rejects.toMatchObject({ code: 'store_readonly' })
+    expect((await examine(on(replica))).wrong).toEqual(['the database is a replica, which can not be written.'])
+
+    await query('SELECT pg_promote()', replica.port)
+    const second = on(replica)
+    expect(await rowIds(second, threadId)).toEqual(['a'])
+    expect((await acceptOne(second, send('a', persisted))).duplicate).toBe(true)
+    expect((await acceptOne(second, send('b', persisted))).duplicate).toBe(false)
+    expect(await rowIds(second, threadId)).toEqual(['a', 'b'])
   })
 })
 

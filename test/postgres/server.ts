@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { chown, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chown, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -68,6 +68,21 @@ export async function startServer(folder: string, settings: Readonly<Record<stri
   if (isRoot) await Promise.all([chown(folder, nobody, nobody), chown(secret, nobody, nobody)])
   const made = ['-D', data, '-U', 'heed', `--pwfile=${secret}`, '-A', trusting ? 'trust' : 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions']
   await run(join(bin, 'initdb'), made, as)
+  return serve(bin, folder, settings)
+}
+
+/** A replica with the data that a stopped server has now. No server feeds it: what its origin stores later is lost to it. */
+export async function startReplica(of: Server, folder: string): Promise<Server> {
+  await mkdir(folder, { recursive: true })
+  await cp(join(of.folder, 'data'), join(folder, 'data'), { recursive: true })
+  await writeFile(join(folder, 'data', 'standby.signal'), '')
+  await run('chmod', ['700', join(folder, 'data')])
+  if (isRoot) await run('chown', ['-R', `${nobody}:${nobody}`, folder])
+  return serve(await programs(), folder, {})
+}
+
+async function serve(bin: string, folder: string, settings: Readonly<Record<string, string>>): Promise<Server> {
+  const data = join(folder, 'data')
   const port = await freePort()
   let child = await launch(bin, data, port, settings)
   return {
@@ -106,7 +121,7 @@ async function launch(bin: string, data: string, port: number, settings: Readonl
   await new Promise<void>((resolve, reject) => {
     child.stderr?.on('data', (text: Buffer) => {
       log = (log + text.toString()).slice(-4_000)
-      if (log.includes('database system is ready to accept connections')) resolve()
+      if (/database system is ready to accept (?:read-only )?connections/.test(log)) resolve()
     })
     child.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)))
   })

@@ -2,7 +2,6 @@ import { sleep, systemClock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { WireStatement } from './batch.ts'
 import type { Dialect } from './dialect.ts'
-import { sqlState } from './errors.ts'
 import { steps } from './schema.ts'
 import type { Session } from './sessions.ts'
 
@@ -18,35 +17,31 @@ interface Version {
 }
 
 /**
- * Brings the tables to the version that this Heed knows, under a lock that is asked for and not waited for: a statement that waits keeps a
- * snapshot, and an index that is built meanwhile would wait for it. A newer version is used if it says that this code may.
+ * Brings the tables to the version that this Heed knows, in one transaction and under its lock, which is asked for and not waited for: a
+ * statement that waits keeps a snapshot. A pooler may give each transaction another connection, so nothing is a lock of the connection. A
+ * newer version is used if it says that this code may.
  */
 export async function migrate(session: Session, dialect: Dialect, name: string, known: readonly string[] = steps): Promise<void> {
-  const found = await versionOf(session, dialect)
-  if (found) refuseNewer(found, name, known.length)
-  if (found && found.version >= known.length) return
+  const isDone = async () => {
+    const found = await versionOf(session, dialect)
+    if (found) refuseNewer(found, name, known.length)
+    return found !== undefined && found.version >= known.length
+  }
+  if (await isDone()) return
   await locked(session, dialect, async () => {
-    const before = await versionOf(session, dialect)
-    if (before) refuseNewer(before, name, known.length)
-    if (before && before.version >= known.length) return
-    await session.batch([plain(`CREATE SCHEMA IF NOT EXISTS ${dialect.schema}`)]).catch(async (error: unknown) => {
+    if (await isDone()) return
+    const { version: before = 0 } = (await versionOf(session, dialect)) ?? {}
+    const [schema] = await session.batch([plain('SELECT to_regnamespace($1) IS NOT NULL AS found', dialect.schema)])
+    await session.batch([
+      plain(`SET LOCAL lock_timeout = '5s'`),
       // A role that may not create schemas may still own this one.
-      const [answer] = await session.batch([plain('SELECT to_regnamespace($1) IS NOT NULL AS found', dialect.schema)])
-      if (sqlState(error) !== '42501' || answer?.rows[0]?.found !== 1) throw error
-    })
-    for (let version = before?.version ?? 0; version < known.length; version += 1) {
-      const statements = splitStatements(dialect.place(known[version] ?? ''))
-      await session.batch([
-        plain('BEGIN'), plain(`SET LOCAL lock_timeout = '5s'`),
-        plain(`CREATE TABLE IF NOT EXISTS ${dialect.schema}.heed_schema (version bigint PRIMARY KEY, code_from bigint NOT NULL)`),
-        ...statements.map((text) => plain(text)),
-        plain(`INSERT INTO ${dialect.schema}.heed_schema (version, code_from) VALUES ($1, $2)`, String(version + 1), '1'),
-        plain('COMMIT'),
-      ]).catch(async (error: unknown) => {
-        await session.batch([plain('ROLLBACK')]).catch(() => {})
-        throw error
-      })
-    }
+      ...(schema?.rows[0]?.found === 1 ? [] : [plain(`CREATE SCHEMA ${dialect.schema}`)]),
+      plain(`CREATE TABLE IF NOT EXISTS ${dialect.schema}.heed_schema (version bigint PRIMARY KEY, code_from bigint NOT NULL)`),
+      ...known.slice(before).flatMap((step, index) => [
+        ...splitStatements(dialect.place(step)).map((text) => plain(text)),
+        plain(`INSERT INTO ${dialect.schema}.heed_schema (version, code_from) VALUES ($1, $2)`, String(before + index + 1), '1'),
+      ]),
+    ])
   })
 }
 
@@ -65,19 +60,21 @@ function refuseNewer({ version, codeFrom }: Version, name: string, known: number
   throw new HeedError('store_newer', `${why} Update Heed, or name another database.`, { details: { version, known } })
 }
 
-/** Holds the lock of migrations while `work` runs. */
+/** Does the work in a transaction that holds the lock of migrations. */
 async function locked(session: Session, dialect: Dialect, work: () => Promise<void>): Promise<void> {
-  const args = [String(lockClass), dialect.schema]
-  const ask = plain('SELECT pg_try_advisory_lock($1::int, hashtext($2)) AS got', ...args)
-  for (let pause = 10; ; pause = Math.min(500, pause * 2)) {
-    const [answer] = await session.batch([ask])
-    if (answer?.rows[0]?.got === 1) break
-    await sleep(systemClock, pause)
-  }
+  const ask = plain('SELECT pg_try_advisory_xact_lock($1::int, hashtext($2)) AS got', String(lockClass), dialect.schema)
   try {
+    for (let pause = 10; ; pause = Math.min(500, pause * 2)) {
+      const [, answer] = await session.batch([plain('BEGIN'), ask])
+      if (answer?.rows[0]?.got === 1) break
+      await session.batch([plain('ROLLBACK')])
+      await sleep(systemClock, pause)
+    }
     await work()
-  } finally {
-    await session.batch([plain('SELECT pg_advisory_unlock($1::int, hashtext($2))', ...args)]).catch(() => {})
+    await session.batch([plain('COMMIT')])
+  } catch (error) {
+    await session.batch([plain('ROLLBACK')]).catch(() => {})
+    throw error
   }
 }
 

@@ -1,12 +1,14 @@
 import { memo, useMemo, type ReactNode } from 'react'
-import { lexer, type Token, type Tokens } from 'marked'
+import type { Token, Tokens } from 'marked'
+import { tokensOf } from './markdown-tokens.ts'
 
 /**
  * Markdown as React elements. No HTML is ever made of it: tags in the text are shown as text, images are a line with their address, and
  * only links to http, https and mailto are links.
  */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => lexer(text), [text])
+  const blocks = useMemo(() => tokensOf(text), [text])
+  if (!blocks) return <p className="plain">{text}</p>
   return (
     <div className="markdown">
       {blocks.map((token, index) => (

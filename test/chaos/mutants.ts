@@ -18,28 +18,4 @@ export const mutants: ReadonlyArray<{ name: string; fault: Fault; finds: readonl
     },
     finds: ['nothingLost', 'trueOutcomes', 'harness', 'answered', 'effectsKnown', 'samePrompts', 'noGap', 'trueSnapshots'],
   },
-  {
-    name: 'answers a send before it is committed',
-    fault: {
-      file: 'store/postgres/connection.ts',
-      changes: [
-        ['...(asserts && mode !== \'read\' && { done: committing }),', ''],
-        ['      await transaction.commit()\n', '      void transaction.commit().catch(() => {})\n'],
-      ],
-    },
-    finds: ['nothingLost'],
-  },
-  {
-    name: 'locks no thread',
-    fault: { file: 'store/postgres/transaction.ts', changes: [["'ORDER BY locked.id FOR NO KEY UPDATE'", "'ORDER BY locked.id'"]] },
-    finds: ['nothingLost', 'nothingTwice', 'inOrder', 'answered', 'nothingStuck', 'trueOutcomes', 'oneWriter', 'oneHolder', 'samePrompts', 'callsSettled', 'harness'],
-  },
-  {
-    name: 'does not notice that notifications were lost',
-    fault: {
-      file: 'bus/postgres/hub.ts',
-      changes: [['    if (number !== inbox.last + 1) {', '    if (number < 0) {'], ['        handler.onLoss()\n      }\n      return', '      }\n      return']],
-    },
-    finds: ['noGap', 'heardInTheEnd'],
-  },
 ]

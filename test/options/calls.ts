@@ -12,7 +12,7 @@ export const calls: Calls = {
   redis: ['new RedisBus'],
   duckdb: ['new DuckDBVector'],
   lancedb: ['new LanceDBVector'],
-  pg: ['new PostgresStore'],
+  pg: ['new PostgresStore', 'new PgVector'],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription'],

@@ -4,6 +4,7 @@ const postgres = 'test/postgres/store.test.ts'
 const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
+  { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVectorOptions: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStoreOptions: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStoreOptions: 'connectionString max pool client' } },
   { file: postgres, title: 'give a store its id, clock, retention and namespace, and encrypt its connections', covers: { PostgresStoreOptions: 'id clock retention namespace ssl' } },
@@ -20,7 +21,7 @@ export const cited: Cited[] = [
   },
   { file: 'test/memory/recall-window.test.ts', title: '[K2.14] a limit of the window, or of a block, that the program sets holds', covers: { SemanticRecallOptions: 'maxTokens maxWindowTokens' } },
   { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is recorded by its type and code alone unless contents are recorded: its message may quote them', covers: { TracingOptions: 'recordInputs recordOutputs' } },
-  { file: 'src/recall/index/index.test.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
+  { file: 'test/recall/suite.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
   { file: 'test/http/view.test.ts', title: '[U1.1] is the same when it begins with a snapshot in the middle', covers: { SubscribeOptions: 'snapshot' } },
   { file: 'test/watch/subscribers.test.ts', title: '[V1.26] that ask for it receive what happens to its watches', covers: { SubscribeOptions: 'watches' } },
   { file: 'test/watch/retention.test.ts', title: '[V1.27] prune() removes all of it', covers: { Retention: 'watches' } },

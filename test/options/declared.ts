@@ -60,7 +60,7 @@ export type Declared = Map<string, Set<string>>
 /** Types of values rather than of options: what they contain is content, or an object of the caller. */
 const values: ReadonlySet<string> = new Set([
   'Agent', 'AgentClient', 'AgentInput', 'AgentMessage', 'AgentsInput', 'AnyEmbeddingModel', 'Authenticate', 'BuiltInVectors', 'Bus', 'CedarPolicies', 'Channel', 'ChannelAdapter', 'ChatMessage', 'Chunk', 'Clock',
-  'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'RedisClient', 'Memory', 'Message',
+  'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'QueryClient', 'QueryPool', 'RedisClient', 'Memory', 'Message',
   'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PolicySet', 'PolicyStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
   'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains', 'Studio',
   'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',

@@ -14,7 +14,7 @@ import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
 import { DuckDBVector } from '../../src/recall/stores/duckdb.ts'
 import { LanceDBVector } from '../../src/recall/stores/lancedb.ts'
-import { PgStore, PostgresStore } from '../../src/store/postgres/index.ts'
+import { PgStore, PgVector, PostgresStore } from '../../src/store/postgres/index.ts'
 import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
@@ -55,6 +55,7 @@ const stores: Doors = {
   InMemoryStore: (more) => new InMemoryStore(more),
   RedisBusOptions: (more) => new RedisBus({ url: 'redis://localhost', ...more }),
   LibSQLStoreOptions: (more) => [LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL].map((Store) => new Store({ url, ...more })),
+  PgVectorOptions: (more) => new PgVector({ host: 'localhost', ...more }),
   PostgresStoreOptions: (more) => [PostgresStore, PgStore].map((Store) => new Store({ host: 'localhost', ...more })),
   CompositeStoreOptions: (more) => new CompositeStore({ default: new InMemoryStore(), ...more }),
   Retention: (more) => new InMemoryStore({ retention: more }),

@@ -15,6 +15,8 @@ export interface VectorTable {
   name: string
   dimension: number
   metric: VectorMetric
+  /** How a new one is built, where the database has a choice. */
+  index?: VectorIndexSettings
 }
 
 /** A vector as a row. Its tags are the single values of its metadata, which the database compares itself. */
@@ -69,17 +71,19 @@ export abstract class VectorTables {
   readonly id: string
   readonly #name: string
   readonly #open: () => Promise<VectorDriver>
+  readonly #types: readonly string[]
   #driver: Promise<VectorDriver> | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  /** @internal `open` opens the database, with the first call. */
-  protected constructor(id: string, open: () => Promise<VectorDriver>) {
+  /** @internal `open` opens the database, with the first call; `types` are the kinds of indexes that it builds. */
+  protected constructor(id: string, open: () => Promise<VectorDriver>, types: readonly string[] = ['flat']) {
     this.id = id
     this.#name = this.constructor.name
     this.#open = open
+    this.#types = types
   }
 
-  /** Leaves an index with the same dimension and metric as it is. A query compares all vectors: `indexConfig` can only be flat. */
+  /** Leaves an index with the same dimension and metric as it is. */
   async createIndex(args: {
     indexName: string; dimension: number; metric?: VectorMetric; indexConfig?: VectorIndexSettings
   }): Promise<void> {
@@ -88,14 +92,18 @@ export abstract class VectorTables {
     checkIndexName(name)
     checkWhole('dimension', dimension, 1)
     if (!metrics.includes(metric)) throw refused('metric', `one of ${metrics.join(', ')}`)
-    const { type = 'flat' } = indexConfig ?? {}
-    if (type !== 'flat') {
-      const why = `${this.#name} compares every vector: indexConfig.type can only be 'flat', not '${type}'.`
-      throw new HeedError('unsupported_option', why, { details: { option: 'indexConfig.type' } })
+    checkNames('indexConfig', indexConfig ?? {}, ['type', 'hnsw', 'ivf'])
+    const type = indexConfig?.type
+    if (type !== undefined && !this.#types.includes(type)) {
+      const why = this.#types.length === 1 ? `${this.#name} compares every vector: ` : ''
+      const known = this.#types.map((one) => `'${one}'`).join(', ')
+      throw new HeedError('unsupported_option', `${why}indexConfig.type can only be ${known}, not '${type}'.`, {
+        details: { option: 'indexConfig.type' },
+      })
     }
     await this.#use(async (driver) => {
       const existing = (await driver.tables()).find((table) => table.name === name)
-      if (!existing) return driver.create({ name, dimension, metric })
+      if (!existing) return driver.create({ name, dimension, metric, ...(indexConfig && { index: indexConfig }) })
       if (existing.dimension === dimension && existing.metric === metric) return
       const why = `Index '${name}' already exists, with ${existing.dimension} dimensions and the metric ${existing.metric}.`
         + ' Choose another name, or delete it first.'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, Heed, silentLogger } from 'heed'
-import { PgStore, PostgresStore } from 'heed/pg'
+import { PgStore, PgVector, PostgresStore } from 'heed/pg'
 import { scriptedModel } from 'heed/testing'
 
 test('both names are one class, which refuses options by name', () => {
@@ -9,6 +9,13 @@ test('both names are one class, which refuses options by name', () => {
   assert.throws(() => new PostgresStore({}), { code: 'invalid_argument' })
   const store = new PostgresStore({ connectionString: 'postgresql://me:secret@db.example/app', schemaName: 'heed' })
   assert.equal(store.place, 'postgresql://db.example:5432/app/heed')
+})
+
+test('PgVector is a vector store, which refuses options by name', async () => {
+  assert.throws(() => new PgVector({}), { code: 'invalid_argument' })
+  const vector = new PgVector({ connectionString: 'postgresql://me:secret@127.0.0.1:1/app' })
+  await assert.rejects(vector.listIndexes(), { code: 'store_failed' })
+  await vector.close()
 })
 
 test('a server that is not there is named, without the password', async () => {

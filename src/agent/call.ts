@@ -25,7 +25,7 @@ import { activeContext } from '../tracing/telemetry.ts'
 import type { Askable } from './askable.ts'
 import { readHistory } from './inspect.ts'
 import { checkInput, inputWithCallerIds } from './input.ts'
-import { checkMemory } from './options.ts'
+import { checkMemory, checkUnsaved } from './options.ts'
 import { unlessAborted } from './prepare.ts'
 import { AgentStream } from './stream.ts'
 
@@ -43,6 +43,7 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const here = memory ? await unlessAborted(agent.resolveStorage(options.requestContext), options.abortSignal) : agent
   const site = here.site()
   if (memory?.options?.save === false) {
+    checkUnsaved(memory)
     const history = await readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
     const unsaved = { runId, rows: [...history, ...rows], inputCount: rows.length, options: { ...options, memory: undefined }, emit }
     return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)

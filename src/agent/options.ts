@@ -160,6 +160,24 @@ export function checkMemory(memory: MemoryTarget): { threadId: string; resourceI
   return { threadId, resourceId: resource }
 }
 
+/** Rejects what a call that stores nothing was asked to store, and options of what it does not have. */
+export function checkUnsaved({ thread, options = {} }: MemoryTarget): void {
+  const { title, metadata } = typeof thread === 'object' ? thread : {}
+  const { workingMemory, semanticRecall, generateTitle } = options
+  const isOff = (given: object | boolean | undefined) => typeof given === 'object' && 'enabled' in given && given.enabled === false
+  const given = {
+    'memory.thread.title': title,
+    'memory.thread.metadata': metadata,
+    'memory.options.workingMemory': isOff(workingMemory) ? undefined : workingMemory,
+    'memory.options.semanticRecall': isOff(semanticRecall) ? undefined : semanticRecall,
+    'memory.options.generateTitle': generateTitle,
+  }
+  const field = Object.entries(given).find(([, value]) => value !== undefined && value !== false)?.[0]
+  if (field === undefined) return
+  const message = `${field} has no effect: with save: false a call reads history, and stores nothing. Leave it out.`
+  throw new HeedError('invalid_argument', message, { details: { field } })
+}
+
 /** Rejects names in `activeTools` and `toolChoice` that no tool of this call has. */
 export function checkToolNames({ activeTools, toolChoice }: AgentExecutionOptions, { definitions }: ToolSet): void {
   const known = definitions.map(({ name }) => name)
@@ -318,12 +336,22 @@ export function fromLegacyOptions(legacy: LegacyOptions): AgentExecutionOptions 
     maxRetries,
   })
   const target = present({ thread: threadId, resource: resourceId })
+  checkOnce('modelSettings', settings, options.modelSettings)
+  checkOnce('memory', target, options.memory)
   return {
     ...options,
     ...(Object.keys(settings).length === 0 ? {} : { modelSettings: { ...settings, ...options.modelSettings } }),
     // An incomplete target is rejected where it is used.
     ...(Object.keys(target).length === 0 ? {} : { memory: { ...target, ...options.memory } as MemoryTarget }),
   }
+}
+
+/** Rejects an option that is given in its legacy form and in its current one: one of them would have no effect. */
+function checkOnce(under: 'modelSettings' | 'memory', legacy: object, current: object | undefined): void {
+  const name = isObject(current) && Object.keys(legacy).find((key) => current[key] !== undefined)
+  if (!name) return
+  const option = `${under}.${name}`
+  throw new HeedError('invalid_argument', `${option} is given twice: also in its legacy form. Pass one of them.`, { details: { option } })
 }
 
 function present(fields: object): object {

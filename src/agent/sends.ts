@@ -74,9 +74,13 @@ function checkStreamOptions(options: WithStreamOptions): void {
   const { streamOptions } = options?.ifIdle ?? {}
   if (streamOptions === undefined) return
   checkOptions(streamOptions, 'ifIdle.streamOptions')
-  const { thread, resource } = (streamOptions as WokenRunOptions).memory ?? {}
+  const { thread, resource, options: ofMemory } = (streamOptions as WokenRunOptions).memory ?? {}
   checkTarget('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
   checkTarget('resource', resource, options.resourceId)
+  if (ofMemory?.save !== false) return
+  const field = 'ifIdle.streamOptions.memory.options.save'
+  const message = `${field} has no effect: what is sent is stored. Call generate() or stream().`
+  throw new HeedError('invalid_argument', message, { details: { field } })
 }
 
 function checkTarget(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {

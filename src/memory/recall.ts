@@ -5,8 +5,8 @@ import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import type { MessageStart } from '../store/contract/messages.ts'
 import type { IncompleteReason, RecallHit } from '../store/contract/recall.ts'
 import { checkOrder, checkPage, decodeCursor, encodeCursor, parseScope, parseTime } from './arguments.ts'
-import { checkMemoryOptions } from './options.ts'
 import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
+import { checkListConfig } from './thread-config.ts'
 
 export interface IncludedMessage {
   id: string
@@ -38,7 +38,7 @@ export interface RecallArgs {
   vectorSearchString?: string
   /** Counts all messages that match. */
   total?: boolean
-  /** Options for this call alone. */
+  /** Options for this call alone: `semanticRecall` with `vectorSearchString`, `lastMessages` without it. */
   threadConfig?: MemoryOptions
 }
 
@@ -100,7 +100,7 @@ function checkArguments(args: RecallArgs, defaultPerPage: number): void {
   if (page !== undefined) checkPage(page, perPage ?? defaultPerPage)
   checkOrder(orderBy, ['createdAt'])
   checkFilter(filter)
-  if (args.threadConfig !== undefined) checkMemoryOptions(args.threadConfig)
+  checkListConfig(args.threadConfig, perPage)
   if (include !== undefined && !Array.isArray(include)) throw refused('include', 'a list of { id }')
   for (const item of include ?? []) {
     checkNames('include', item, ['id', 'threadId', 'withPreviousMessages', 'withNextMessages'])

@@ -61,6 +61,7 @@ describe('what existing clients ask, to the letter', () => {
       ['name', { ifIdle: { streamOptions: { memory: { thread: { name: 'x' } } } } }],
       ['workingMemory', { ifIdle: { streamOptions: { memory: { options: { workingMemory: {} } } } } }],
       ['speed', { ifIdle: { streamOptions: { modelSettings: { speed: 1 } } } }],
+      ['ifIdle.streamOptions.memory.options.save', { ifIdle: { streamOptions: { memory: { options: { save: false } } } } }],
       ['ifIdle.streamOptions.maxSteps', { ifIdle: { behavior: 'persist', streamOptions: { maxSteps: 1 } } }],
       ['ifIdle.streamOptions.memory.options', { ifIdle: { behavior: 'discard', streamOptions: { memory: { options: { lastMessages: 1 } } } } }],
     ]
@@ -77,6 +78,7 @@ describe('what existing clients ask, to the letter', () => {
       const { status, text } = await approval({ [outer]: inner ? { [inner]: 1 } : 1 })
       expect([status, text], name).toEqual([400, expect.stringContaining(inner ?? outer) as string])
     }
+    expect((await approval({ memory: { options: { save: false } } })).text).toContain('streamOptions.memory.options.save has no effect')
     expect((await approval({ memory: { thread: 'thread-9' } })).text).toContain('streamOptions.memory.thread')
     expect(await approval({ maxSteps: 1 }, {})).toMatchObject({ status: 400, text: expect.stringContaining('streamOptions') as string })
     expect(await agent.activeRun(thread)).toBeNull()

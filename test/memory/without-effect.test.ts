@@ -95,3 +95,49 @@ it('[M1.25] an unknown name in threadConfig of a list of messages', async () => 
   await memory.saveMessages({ threadId: 't', messages: ['One.', 'Two.', 'Three.'] })
   expect((await memory.recall({ threadId: 't', threadConfig: { lastMessages: 2 } })).messages).toHaveLength(2)
 })
+
+describe('[M1.25] an option of threadConfig that cannot take effect is rejected by name', () => {
+  const cases: Array<[field: string, args: object]> = [
+    ['window', { threadConfig: { window: { low: 1, high: 2 } } }],
+    ['workingMemory', { threadConfig: { workingMemory: { enabled: true } } }],
+    ['generateTitle', { threadConfig: { generateTitle: true } }],
+    ['semanticRecall', { threadConfig: { semanticRecall: { topK: 1 } } }],
+    ['semanticRecall', { threadConfig: { semanticRecall: true } }],
+    ['lastMessages', { perPage: 3, threadConfig: { lastMessages: 2 } }],
+    ['lastMessages', { threadConfig: { lastMessages: false } }],
+    ['window', { vectorSearchString: 'dogs', threadConfig: { window: { low: 1, high: 2 } } }],
+    ['workingMemory', { vectorSearchString: 'dogs', threadConfig: { workingMemory: { enabled: true } } }],
+    ['generateTitle', { vectorSearchString: 'dogs', threadConfig: { generateTitle: true } }],
+    ['lastMessages', { vectorSearchString: 'dogs', threadConfig: { lastMessages: 2 } }],
+    ['semanticRecall.maxTokens', { vectorSearchString: 'dogs', threadConfig: { semanticRecall: { maxTokens: 100 } } }],
+    ['semanticRecall.maxWindowTokens', { vectorSearchString: 'dogs', threadConfig: { semanticRecall: { maxWindowTokens: 100 } } }],
+    ['semanticRecall.topK', { vectorSearchString: 'dogs', perPage: 2, threadConfig: { semanticRecall: { topK: 1 } } }],
+  ]
+
+  it.each(cases)('%s: %j', async (field, args) => {
+    const memory = await open()
+    const refused = { code: 'invalid_argument', details: { field: `threadConfig.${field}` } }
+    await expect(memory.recall({ threadId: 't', ...args })).rejects.toMatchObject(refused)
+    await expect(memory.forResource('u').recall({ threadId: 't', ...args })).rejects.toMatchObject(refused)
+  })
+
+  it('but not one that switches off what does not happen', async () => {
+    const memory = await open()
+    const threadConfig = { workingMemory: { enabled: false }, generateTitle: false, readOnly: true }
+    expect((await memory.recall({ threadId: 't', threadConfig: { ...threadConfig, semanticRecall: false } })).messages).toEqual([])
+    expect((await memory.recall({ threadId: 't', vectorSearchString: 'dogs', threadConfig: { ...threadConfig, semanticRecall: true } })).hits).toEqual([])
+  })
+})
+
+it.each([
+  ['modelSettings.maxOutputTokens', { maxTokens: 5, modelSettings: { maxOutputTokens: 7 } }],
+  ['modelSettings.temperature', { temperature: 0.5, modelSettings: { temperature: 0.1 } }],
+  ['memory.thread', { threadId: 'a', memory: { thread: 't', resource: 'u' } }],
+  ['memory.resource', { resourceId: 'v', memory: { thread: 't', resource: 'u' } }],
+])('[G1.7] an option of a legacy method that is given in both forms is rejected by name: %s', async (option, given) => {
+  const agent = new Agent({ id: 'a', model: scriptedModel(() => 'ok') })
+  for (const call of [() => agent.generateLegacy('Hi.', given), () => agent.streamLegacy('Hi.', given)]) {
+    await expect(call()).rejects.toMatchObject({ code: 'invalid_argument', details: { option } })
+  }
+  expect(() => new Agent({ id: 'b', defaultGenerateOptionsLegacy: given })).toThrow(expect.objectContaining({ details: { option } }))
+})

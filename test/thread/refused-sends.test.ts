@@ -80,6 +80,7 @@ describe('options of a send that cannot take effect', () => {
       ['ifIdle.streamOptions.runId', { ifIdle: { behavior, streamOptions: { requestContext, runId: 'x' } } }],
       ['ifIdle.streamOptions.memory.options', { ifIdle: { behavior, streamOptions: { memory: { options: { lastMessages: 1 } } } } }],
     ]),
+    ['ifIdle.streamOptions.memory.options.save', { ifIdle: { streamOptions: { memory: { options: { save: false } } } } }],
     ['ifIdle.streamOptions.memory.thread', { ifIdle: { behavior: 'discard', streamOptions: { memory: { thread: { title: 'x' } } } } }],
   ]
 

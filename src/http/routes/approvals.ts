@@ -122,6 +122,10 @@ async function readContinuation(call: Call<Approval, unknown>, thread: string, r
     const message = `streamOptions.memory.${field} is '${other}', but the thread is that of the call. Leave it out.`
     throw new HeedError('invalid_argument', message, { details: { field: `streamOptions.memory.${field}` } })
   }
+  if (chosen?.save === false) {
+    const field = 'streamOptions.memory.options.save'
+    throw new HeedError('invalid_argument', `${field} has no effect: what is sent is stored. Leave it out.`, { details: { field } })
+  }
   const options = { ...(await readRunOptions(call, given)), memory: { thread, resource, ...(chosen && { options: chosen }) } }
   checkOptions(options, 'streamOptions')
   return options

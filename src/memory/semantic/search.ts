@@ -10,8 +10,8 @@ import type { ThreadStore } from '../../store/contract/threads.ts'
 import type { RecallIndex } from '../../store/contract/recall.ts'
 import { recallIndexOf } from '../../store/contract/storage.ts'
 import { checkOrder } from '../arguments.ts'
-import { checkMemoryOptions } from '../options.ts'
 import { checkFilter, timesOf, type RecallArgs, type RecalledMessages } from '../recall.ts'
+import { checkSearchConfig } from '../thread-config.ts'
 import { passagesAround } from './passages.ts'
 import { indexSettings, maxHits, parseRecallOptions, textEmbedderWithFormer, type RecallSetting } from './setting.ts'
 
@@ -134,6 +134,7 @@ export async function searchMessages(
   }
   checkOrder(orderBy, ['createdAt'])
   checkFilter(args.filter)
+  checkSearchConfig(threadConfig, perPage)
   const { setting, threshold } = searchSetting(options, threadConfig, embedder?.place !== undefined)
   const [threadId, ...more] = [args.threadId].flat()
   checkName('threadId', threadId)
@@ -180,7 +181,6 @@ function filterWithin(filter: MetadataFilter | undefined, { start, end }: Return
 function searchSetting(
   options: MemoryOptions, config: MemoryOptions | undefined, placed: boolean,
 ): { setting: RecallSetting; threshold?: number } {
-  if (config !== undefined) checkMemoryOptions(config)
   const own = config?.semanticRecall
   if (own === false || (typeof own === 'object' && own.enabled === false)) {
     throw refused('threadConfig.semanticRecall', 'on with vectorSearchString, or left out')

@@ -1,5 +1,6 @@
 import { HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
 import { heartbeatHeader } from '../base/stream-headers.ts'
+import { encodeBody } from './body.ts'
 
 export interface ClientOptions {
   /** The URL of the server, such as `http://localhost:4111`. */
@@ -180,15 +181,6 @@ interface PreparedRequest {
   method: string
   headers: Record<string, string>
   body?: string
-}
-
-function encodeBody(body: unknown): string {
-  try {
-    return JSON.stringify(body)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new HeedError('invalid_argument', `The input can't be encoded as JSON: ${reason}`, { cause })
-  }
 }
 
 /** Grows exponentially, with jitter. */

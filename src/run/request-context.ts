@@ -45,6 +45,11 @@ export class RequestContext<Values extends object = Record<string, unknown>> {
   get all(): All<Values> {
     return Object.fromEntries(this.#values) as All<Values>
   }
+
+  /** The same, so that a client sends the values. */
+  toJSON(): All<Values> {
+    return this.all
+  }
 }
 
 function isIterable(value: object): value is Iterable<readonly [string, unknown]> {

@@ -7,11 +7,17 @@ import { entriesOf } from '../../scripts/checks/entries.ts'
 const root = join(import.meta.dirname, '../..')
 const opensDatabases = entriesOf(root).filter(({ name }) => name === 'heed' || name === 'libsql')
 
-/** Imports an entry in a process whose Node reports this version. */
+/** Imports an entry in a process whose Node reports this version, and below 22 has no `node:sqlite`, also not while modules are linked. */
 function importOn(version: string, source: string) {
   const report = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+  const hide = `import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (name === 'node:sqlite') throw new Error('No such built-in module: node:sqlite')
+      return next(name, context)
+    } })`
+  const prepared = Number.parseInt(version, 10) < 22 ? `${hide};${report}` : report
   const program = `await import('${pathToFileURL(join(root, source))}'); console.log('imported')`
-  const args = ['--import', `data:text/javascript,${encodeURIComponent(report)}`, '--input-type=module', '--eval', program]
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(prepared)}`, '--input-type=module', '--eval', program]
   return spawnSync(process.execPath, args, { encoding: 'utf8' })
 }
 

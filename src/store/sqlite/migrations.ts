@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema } from '../sql/usage.ts'
@@ -46,7 +46,9 @@ export function stepsFrom(version: number, steps: readonly string[] = migrations
 
 /** The tables, rows, indexes and triggers that the steps create. */
 export function wholeSchema(steps: readonly string[]): string {
-  const database = new DatabaseSync(':memory:')
+  // Not imported with this module: an older Node has no such module, and is told so before (R12.3).
+  const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite')
+  const database = new Database(':memory:')
   try {
     for (const step of steps) database.exec(step)
     // SQLite creates its own tables with the first that needs them.

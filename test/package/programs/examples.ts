@@ -11,7 +11,7 @@ const thread = { resourceId: 'user-7', threadId: 'trip-1' }
 
 test('every form of an agent and of a memory can be constructed', async () => {
   assert.deepEqual(agents.map(({ id }) => id), ['one', 'two', 'three', 'four', 'five'])
-  assert.equal(memories.length, 15)
+  assert.equal(memories.length, 16)
   assert.equal(guarded(newFolder()).id, 'guarded')
   const { heed } = storages(newFolder())
   await reads(heed)

@@ -11,7 +11,7 @@ import { renderResult } from './result-text.ts'
 export interface DeliveriesOptions {
   /** Whether policies deny that the agent of the watch receives the message. */
   ask(watch: WatchRecord, inbound: NonNullable<WatchDelivery['inbound']>): Promise<{ deniedBy?: string; awaitsCategories?: true }>
-  /** The thread has the signal of the end. */
+  /** The thread has the signal of the end, or never will. */
   onEnd(watch: WatchRecord, reason: WatchEnd): void
   /** When an attempt after this one begins. */
   retryAt(attempt: number): number
@@ -78,7 +78,7 @@ export class Deliveries {
   }
 
   /** The signal of a delivery could not be sent. True where it never will be. */
-  async #onUnsent(store: WatchStore, { id, watch, attempts }: WatchDelivery, error: string): Promise<boolean> {
+  async #onUnsent(store: WatchStore, { id, watch, reason, attempts }: WatchDelivery, error: string): Promise<boolean> {
     const now = this.#runtime.clock.now()
     // The thread has no place for it: the watch ends with its thread.
     if (error === 'thread_deleted') {
@@ -90,6 +90,7 @@ export class Deliveries {
     const retryAt = this.#options.retryAt(attempts + 1)
     await store.deferDelivery({ id, error, now, ...(isFinal ? {} : { retryAt }) })
     if (!isFinal) this.#options.wakeAt(retryAt)
+    else if (reason !== 'hit') this.#options.onEnd(watch, reason)
     return isFinal
   }
 }

@@ -5,7 +5,7 @@ import type { WatchEvent } from '../message/chunk.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/dispatcher.ts'
 import {
-  defaultWatchLimit, type AddedInbound, type CandidateRecord, type ClaimedCandidate, type InboundRecord, type NewInbound,
+  defaultWatchLimit, type AddedInbound, type ClaimedCandidate, type InboundRecord, type NewInbound,
   type WatchDelivery, type WatchQuery, type WatchRecord, type WatchScope, type WatchStore,
 } from '../store/contract/watches.ts'
 import { callerQuota } from '../store/contract/usage.ts'
@@ -16,6 +16,7 @@ import { annotationQuestion, categoriesOf, chosenCategories } from './annotator.
 import { askModel, type Question, type WrittenCall } from './ask.ts'
 import { checkWatchInput, isAskedFor, type WatchInput } from './criteria.ts'
 import { Deliveries, failureOf } from './deliveries.ts'
+import { detailsOf, type WatchDetails } from './details.ts'
 import { explainMessage, type ExplainedWatch } from './explain.ts'
 import { judgementOf, judgeQuestion, type Judgement } from './judge.ts'
 import { annotationGraceMs, maxModelLosses, type Verdict } from './machine.ts'
@@ -93,15 +94,6 @@ export interface RegisterWatch extends WatchTarget {
   same?: true
 }
 
-/** A watch with the messages that were considered. */
-export interface WatchDetails extends WatchRecord {
-  remainingEvaluations: number
-  /** 0 once it has ended. */
-  remainingMs: number
-  candidates: CandidateRecord[]
-  moreCandidates: boolean
-}
-
 /** Messages that this process annotates at the same time, and candidates that it judges. */
 const maxInFlight = 16
 const answerMs = 60_000
@@ -112,7 +104,6 @@ const claimMs = answerMs + 30_000
 const maxJudgeTokens = 2_000
 const firstRetryMs = 1_000
 const longestRetryMs = 300_000
-const candidatePage = 100
 
 /** The watches of one store in one process: annotates and judges inbound messages, and sends what they lead to. */
 export class Watches implements BackgroundService {
@@ -222,16 +213,7 @@ export class Watches implements BackgroundService {
   async get(scope: WatchScope): Promise<WatchDetails | null> {
     const store = await this.#store()
     const watch = await store.getWatch(scope)
-    if (!watch) return null
-    const { candidates, more } = await store.listCandidates({ watchId: watch.id, limit: candidatePage })
-    const isOpen = watch.state === 'open'
-    return {
-      ...watch,
-      remainingEvaluations: isOpen ? watch.maxEvaluations - watch.evaluations : 0,
-      remainingMs: isOpen ? Math.max(0, watch.expiresAt.getTime() - this.#runtime.clock.now()) : 0,
-      candidates,
-      moreCandidates: more,
-    }
+    return watch && detailsOf(store, watch, this.#runtime.clock.now())
   }
 
   async list(query: Partial<WatchQuery> = {}): Promise<{ watches: WatchRecord[]; more: boolean }> {

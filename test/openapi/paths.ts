@@ -2563,6 +2563,9 @@ export interface operations {
                 [key: string]: unknown;
               }[];
             moreCandidates: boolean;
+            undelivered: {
+                [key: string]: unknown;
+              }[];
           };
         };
       };

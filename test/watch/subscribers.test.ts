@@ -47,6 +47,30 @@ describe('subscribers of a thread', () => {
     await Promise.all([mine.done, plain.done])
   })
 
+  it('[V1.43] [V1.26] receive the end of a watch whose signal the thread can not have, and getWatch() says why it has none', async () => {
+    const { agent, adapter, model } = watching({
+      script: () => 'Noted.', judge: () => call('report_signal', { result: '482913' }),
+    })
+    await agent.awaitSignal({ ...input, mode: 'continuous' }, { ...target, id: 'w' })
+    const memory = await agent.getMemory()
+    for (const id of ['watch:w', 'watch-hit:1:w'])
+      await memory.saveMessages({ messages: [{ id, role: 'user', content: { format: 2, parts: [{ type: 'text', text: 'Mine.' }] }, createdAt: new Date(), ...target }] })
+    const asked = await agent.subscribeToThread({ ...target, watches: true })
+    const mine = collect(asked)
+    await adapter.deliver(message('1', 'Your code is 482913.'))
+    const undelivered = async () => (await agent.getWatch({ id: 'w' }))?.undelivered
+    const failed = { state: 'failed', attempts: 1, error: 'id_taken' }
+    await soon(undelivered).toMatchObject([{ ...failed, signalId: 'watch-hit:1:w', reason: 'hit' }])
+    await adapter.deliver(message('2', 'Your code is 482913.'))
+    await soon(() => model.callCount).toBe(1)
+    await agent.cancelWatch({ id: 'w' })
+    await soon(() => events(mine.chunks).at(-1)).toEqual({ event: 'ended', watchId: 'w', reason: 'cancelled' })
+    expect(await undelivered()).toMatchObject([{ reason: 'hit' }, { ...failed, signalId: 'watch:w', reason: 'cancelled' }])
+    expect(model.callCount).toBe(1)
+    asked.unsubscribe()
+    await mine.done
+  })
+
   it('[V1.26] in another process receive it too, and those of another resource do not', async () => {
     const file = join(folder, 'two.db')
     const first = watching({ file, script: () => 'Noted.', judge: () => 'No.' })

@@ -210,8 +210,11 @@ const requiredOfWatch = [
 export const watch = having(watchFields, requiredOfWatch)
 export const watchPage = having({ watches: listOf(watch), more: flag }, ['watches', 'more'])
 export const watchDetails = having(
-  { ...watchFields, remainingEvaluations: count, remainingMs: count, candidates: listOf(record), moreCandidates: flag },
-  [...requiredOfWatch, 'remainingEvaluations', 'remainingMs', 'candidates', 'moreCandidates'],
+  {
+    ...watchFields, remainingEvaluations: count, remainingMs: count, candidates: listOf(record), moreCandidates: flag,
+    undelivered: listOf(record),
+  },
+  [...requiredOfWatch, 'remainingEvaluations', 'remainingMs', 'candidates', 'moreCandidates', 'undelivered'],
 )
 export const explainedWatch = having({ ...watchFields, messages: listOf(record), more: flag }, [...requiredOfWatch, 'messages', 'more'])
 

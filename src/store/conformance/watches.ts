@@ -281,13 +281,16 @@ export const watchConformance: WatchCase[] = [
     },
   },
   {
-    name: '[V1.13] a delivery is claimed by one, due again after its claim or a failure, and over when it is confirmed',
+    name: '[V1.13] [V1.43] a delivery is claimed by one, due again after its claim or a failure, and over when it is confirmed',
     async run({ store: open }) {
       const store = await open()
       for (const id of ['a', 'b']) {
         await store.registerWatch(planned(id))
         await store.endWatch({ id }, { reason: 'cancelled', now: now + 1 })
       }
+      const unsent = (watchId: string) => store.listUndelivered({ watchId, limit: 10 })
+      const pending = { signalId: 'watch:b', reason: 'cancelled', state: 'pending', attempts: 0, createdAt: new Date(now + 1) }
+      assert.deepEqual(await unsent('b'), [pending])
       const [first, second] = await store.claimDeliveries(claim)
       assert.deepEqual([first?.id, second?.id, first?.watch.threadId], ['watch:a', 'watch:b', 'thread-1'])
       assert.deepEqual(await store.claimDeliveries(claim), [])
@@ -296,8 +299,11 @@ export const watchConformance: WatchCase[] = [
       assert.equal(await store.nextDue(['agent-1'], []), now + 500)
       const [again] = await store.claimDeliveries({ ...claim, now: now + 500 })
       assert.deepEqual([again?.id, again?.attempts], ['watch:b', 1])
+      assert.deepEqual(await unsent('b'), [{ ...pending, attempts: 2, error: 'busy' }])
       await store.deferDelivery({ id: 'watch:b', error: 'refused', now })
       assert.equal(await store.nextDue(['agent-1'], []), undefined)
+      assert.deepEqual([await unsent('a'), await unsent('b')], [[], [{ ...pending, state: 'failed', attempts: 2, error: 'refused' }]])
+      assert.deepEqual(await unsent('none'), [])
     },
   },
   {

@@ -112,6 +112,8 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
    * delivery has failed.
    */
   deferDelivery(failure: { id: string; error: string; retryAt?: number; now: number }): Promise<void>
+  /** What the thread of a watch has not received, in the order in which it was inserted. */
+  listUndelivered(query: { watchId: string; limit: number }): Promise<UndeliveredRecord[]>
 
   /** Removes a watch with its candidates and deliveries, such as one whose thread was deleted. */
   forgetWatch(watch: { id: string; now: number }): Promise<void>
@@ -374,6 +376,19 @@ export interface WatchDelivery {
   /** What the thread answers is a reply (see `ReplyStore`): the signal is to have a run of its own. */
   answered?: true
   attempts: number
+  createdAt: Date
+}
+
+/** A signal that the thread of a watch has not received. */
+export interface UndeliveredRecord {
+  /** The id that the signal has, or was to have. */
+  signalId: string
+  reason: WatchDelivery['reason']
+  /** `pending`: it is sent, again where it has an `error`. `failed`: it is not sent any more. */
+  state: 'pending' | 'failed'
+  attempts: number
+  /** The code of the last failure. */
+  error?: string
   createdAt: Date
 }
 

@@ -1,10 +1,10 @@
-import type { WatchDelivery } from '../../contract/watches.ts'
+import type { UndeliveredRecord, WatchDelivery } from '../../contract/watches.ts'
 import type { DueClaim } from '../../contract/notifications.ts'
 import { longestWaiting } from '../notifications/dispatch.ts'
 import type { Statements } from '../statements.ts'
 import { inboundBySeq } from './inbounds.ts'
 import { addWatchReply, endWatchReply, wakeWatchReply } from './replies.ts'
-import { deliveryColumns, deliveryOf, watchColumns, type DeliveryRow, type WatchRow } from './rows.ts'
+import { deliveryColumns, deliveryOf, undeliveredOf, watchColumns, type DeliveryRow, type WatchRow } from './rows.ts'
 
 /*
  * The open deliveries of an agent to a thread are a line: first those that are due, which one process claims together, then the queued
@@ -36,6 +36,8 @@ export const deliverySql = {
   delivered: `UPDATE heed_watch_deliveries SET state = 'delivered', due_at = NULL, delivered_at = ?, error = NULL WHERE ord = ?`,
   defer: 'UPDATE heed_watch_deliveries SET due_at = ?, error = ? WHERE ord = ?',
   fail: `UPDATE heed_watch_deliveries SET state = 'failed', due_at = NULL, error = ? WHERE ord = ?`,
+  undelivered: `
+    SELECT ${deliveryColumns} FROM heed_watch_deliveries WHERE watch = ? AND state <> 'delivered' ORDER BY ord LIMIT ?`,
   removeReplies: `
     DELETE FROM heed_replies WHERE state = 'received' AND signal_id IN (SELECT id FROM heed_watch_deliveries WHERE watch = ?)`,
   remove: 'DELETE FROM heed_watch_deliveries WHERE watch = ?',
@@ -100,6 +102,10 @@ export function deferDelivery(
   }
   statements.execute(deliverySql.defer, retryAt, error, row.ord)
   statements.execute(deliverySql.queueAfter, row.threadId, row.agentId, row.ord)
+}
+
+export function listUndelivered(statements: Statements, { ord }: WatchRow, limit: number): UndeliveredRecord[] {
+  return statements.all<DeliveryRow>(deliverySql.undelivered, ord, limit).map(undeliveredOf)
 }
 
 /** Removes the deliveries of a watch, with replies that wait for them. Others of its agent and thread that were behind them are due. */

@@ -1,8 +1,8 @@
 import type { JSONValue } from '../../../base/json.ts'
 import type { WatchEnd, WatchMode, WatchState } from '../../../watch/machine.ts'
 import type {
-  CandidateRecord, CandidateState, ConsideredInbound, InboundContent, InboundRecord, InboundSender, WatchCriteria, WatchDelivery,
-  WatchRecord,
+  CandidateRecord, CandidateState, ConsideredInbound, InboundContent, InboundRecord, InboundSender, UndeliveredRecord, WatchCriteria,
+  WatchDelivery, WatchRecord,
 } from '../../contract/watches.ts'
 
 export interface InboundRow {
@@ -229,13 +229,15 @@ export interface DeliveryRow {
   createdAt: number
   dueAt: number | null
   attempts: number
+  state: 'queued' | 'due' | 'delivered' | 'failed'
+  error: string | null
   /** 1 where what the thread answers is a reply. */
   answered: number
 }
 
 export const deliveryColumns = `
   ord, id, watch, thread_id AS threadId, agent_id AS agentId, reason, value, seq, created_at AS createdAt, due_at AS dueAt, attempts,
-  EXISTS (SELECT 1 FROM heed_replies r WHERE r.signal_id = heed_watch_deliveries.id) AS answered`
+  state, error, EXISTS (SELECT 1 FROM heed_replies r WHERE r.signal_id = heed_watch_deliveries.id) AS answered`
 
 export function deliveryOf(row: DeliveryRow, watch: WatchRow, inbound: InboundRow | undefined): WatchDelivery {
   return {
@@ -248,6 +250,17 @@ export function deliveryOf(row: DeliveryRow, watch: WatchRow, inbound: InboundRo
     ...(row.value === null ? {} : { value: JSON.parse(row.value) as JSONValue }),
     ...(row.answered === 1 ? { answered: true } : {}),
     ...(inbound ? { inbound: matchedInbound(inboundOf(inbound)) } : {}),
+  }
+}
+
+export function undeliveredOf({ id, reason, state, attempts, error, createdAt }: DeliveryRow): UndeliveredRecord {
+  return {
+    signalId: id,
+    reason,
+    state: state === 'failed' ? 'failed' : 'pending',
+    attempts,
+    createdAt: new Date(createdAt),
+    ...(error === null ? {} : { error }),
   }
 }
 

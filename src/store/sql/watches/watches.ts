@@ -5,7 +5,7 @@ import type { ClaimedReply, ReplyQuery, ReplyRecord, ReplyScope, ReplySettlement
 import type {
   AddedInbound, CandidateClaim, CandidateRecord, CandidateRelease, CandidateSettlement, ClaimedCandidate, ConsideredInbound,
   InboundAnnotation, InboundClaim, InboundDeferral, InboundRecord, NewInbound, NewWatch,
-  WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
+  UndeliveredRecord, WatchDelivery, WatchQuery, WatchRecord, WatchScope, WatchStore,
 } from '../../contract/watches.ts'
 import type { ThreadStore } from '../../contract/threads.ts'
 import { findThread } from '../../core/lease.ts'
@@ -19,7 +19,7 @@ import { checkUsage } from '../usage.ts'
 import {
   claimCandidates, endWatch, expireWatches, hasExpired, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
 } from './candidates.ts'
-import { claimDeliveries, confirmDelivery, deferDelivery, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
+import { claimDeliveries, confirmDelivery, deferDelivery, listUndelivered, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
 import { addInbound, annotateInbound, claimInbounds, deferInbound, nextInboundDue } from './inbounds.ts'
 import { combinations, expectedCategories, indexWatch, lookBack, maxCombinations } from './matching.ts'
 import {
@@ -218,6 +218,13 @@ export class SqlWatches extends SqlDomain implements WatchStore {
 
   deferDelivery(failure: { id: string; error: string; retryAt?: number; now: number }): Promise<void> {
     return this.write((statements) => deferDelivery(statements, failure))
+  }
+
+  listUndelivered({ watchId, limit }: { watchId: string; limit: number }): Promise<UndeliveredRecord[]> {
+    return this.read((statements) => {
+      const watch = watchById(statements, watchId)
+      return watch ? listUndelivered(statements, watch, limit) : []
+    })
   }
 
   forgetWatch({ id, now }: { id: string; now: number }): Promise<void> {

@@ -8,6 +8,7 @@ import { defaultMaxRetries, resolveModels, type ModelConfig } from '../run/model
 import { StepRecorder } from '../run/step/step-recorder.ts'
 import { traceChat } from '../tracing/chat-trace.ts'
 import type { TracingOptions } from '../tracing/options.ts'
+import { parseResult } from './result-json.ts'
 
 /** One question to a model: instructions, and material that others wrote. */
 export interface Question {
@@ -39,6 +40,9 @@ export interface AskedModel {
 
 /** The most calls that are read of an answer. */
 const maxCalls = 8
+
+/** How an answer ends that its model had not finished. Without a call it says nothing: it is no decision against the message. */
+const unfinished: readonly string[] = ['length', 'content-filter', 'error']
 
 /**
  * Asks a model once, in a context that has nothing but the question. The calls that it writes are returned and not executed: no tool has
@@ -76,6 +80,7 @@ export async function askModel(asked: AskedModel, question: Question, closing: A
 async function readCalls(answer: ModelStream, signal: AbortSignal): Promise<WrittenCall[]> {
   const recorder = new StepRecorder('')
   const calls: WrittenCall[] = []
+  let finish = ''
   let failure: unknown
   try {
     while (calls.length < maxCalls) {
@@ -83,11 +88,14 @@ async function readCalls(answer: ModelStream, signal: AbortSignal): Promise<Writ
       if (done) break
       const part = toV4Part(value)
       if (part.type === 'error') throw new HeedError('stream_broken', 'The answer of the model ended with an error.', { cause: part.error })
+      if (part.type === 'finish') finish = part.finishReason.unified
       if (part.type === 'tool-call') calls.push({ toolName: part.toolName, input: part.input })
       const chunk = recorder.take(part)
       if (chunk) recorder.keep(chunk, chunk)
     }
     signal.throwIfAborted()
+    if (unfinished.includes(finish) && !calls.some(({ input }) => parseResult(input).ok))
+      throw new HeedError('structured_output_invalid', `The model ended its answer without a call: ${finish}.`)
     return calls
   } catch (error) {
     failure = error

@@ -293,3 +293,17 @@ describe('the slots of a process', () => {
     expect((await agent.getWatch({ id }))?.candidates[0]?.attempts).toBe(2)
   })
 })
+
+it('[V1.18] [V1.38] an annotator whose answer is cut before its call is asked again: the message gets its categories', async () => {
+  const clock = virtualClock()
+  const { agent, adapter, model } = watching({
+    clock, script: () => 'Noted.', judge: () => found,
+    annotator: ({ index }) => (index === 0 ? { text: 'Well, this', finishReason: 'length' } : call('annotate_message', { categories: ['parcel'] })),
+  })
+  await agent.awaitSignal({ ...sms, expected_categories: ['parcel'] }, target)
+  await adapter.deliver(message('1', 'It is at your door.'))
+  await soon(async () => {
+    await clock.advance(1_000)
+    return reasons(model)
+  }).toEqual(['matched'])
+})

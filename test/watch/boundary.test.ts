@@ -123,6 +123,20 @@ describe('a judge that does what a message tells it', () => {
     await adapter.deliver(message('2', 'Your code is 482913.'))
     await soon(() => reasons(model)).toEqual(['matched'])
   })
+
+  it.each(['length', 'content-filter', 'error'] as const)('[V1.18] is cut before its decision (%s): it is asked again, and no evaluation is used', async (finishReason) => {
+    const clock = virtualClock()
+    const { agent, adapter, model, judging } = watching({
+      clock, script: () => 'Noted.', judge: ({ index }) => (index === 0 ? { text: 'Let me think about', finishReason } : call('complete_task', { result: '482913' })),
+    })
+    const { id } = await agent.awaitSignal(input, target)
+    await adapter.deliver(message('1', 'Your code is 482913.'))
+    await soon(async () => {
+      await clock.advance(1_000)
+      return reasons(model)
+    }).toEqual(['matched'])
+    expect([judging.callCount, (await agent.getWatch({ id }))?.evaluations]).toEqual([2, 1])
+  })
 })
 
 describe('what crosses', () => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { checkNodeVersion } from '../base/node-version.ts'
+import { packageVersion } from '../base/package-version.ts'
 import { commands } from './commands/index.ts'
 import { readArguments } from './shell/arguments.ts'
 import type { Command } from './shell/command.ts'
@@ -24,7 +24,7 @@ async function main(args: readonly string[]): Promise<number> {
     return exitCodes.usage
   }
   if (first === '--version' || first === '-v') {
-    console.log(version())
+    console.log(packageVersion())
     return exitCodes.done
   }
   if (first === '--help' || first === '-h' || first === 'help') return help(args.slice(1))
@@ -66,11 +66,6 @@ function unknownCommand(args: readonly string[]): Error {
   const near = nearest(args.slice(0, 2).join(' '), words) ?? nearest(first, [...words, ...words.map((name) => name.split(' ')[0] ?? '')])
   const remedy = near === undefined ? 'heed --help lists the commands.' : `Did you mean heed ${near}?`
   return wrongUsage(`there is no command '${first}'.`, remedy)
-}
-
-function version(): string {
-  const text = readFileSync(new URL(import.meta.resolve('heed/package.json')), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 // The reader of the output may stop reading: `heed … | head`.

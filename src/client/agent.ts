@@ -8,9 +8,11 @@ import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { StateInput } from '../signals/state.ts'
-import type { LaneRow, ThreadRow } from '../store/contract/threads.ts'
-import type { ExplainedSignal } from '../thread/control/inspect.ts'
+import type { SignalState } from '../machine.ts'
+import type { LaneRow, RunDecision, RunDetails, StepRow, Takeover, ThreadRow } from '../store/contract/threads.ts'
+import type { ExplainedSignal, ListedSignal } from '../thread/control/inspect.ts'
 import type { Lane, LaneHistory } from '../thread/control/lanes.ts'
+import type { StepPrompt } from '../thread/control/step-prompt.ts'
 import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/options.ts'
@@ -88,6 +90,21 @@ export interface ParkedRun extends Required<ThreadScope> {
   endedAt?: string
   error?: Record<string, unknown>
 }
+
+/** A run of a thread with what was done in it. Times are ISO strings. */
+export interface ThreadRun extends Required<ThreadScope>, Pick<
+  RunDetails, 'runId' | 'agentId' | 'status' | 'epoch' | 'step' | 'attempts' | 'usage' | 'error' | 'lost'
+> {
+  startedAt: string
+  endedAt?: string
+  suspendedAt?: string
+  /** `altered`: a processor changed the messages of this call alone. */
+  steps: Array<Timed<Omit<StepRow, 'specification' | 'window' | 'rows' | 'hash' | 'altered'>> & { altered?: true }>
+  takeovers: Array<Timed<Takeover>>
+  decisions: Array<Timed<RunDecision>>
+}
+
+type Timed<Record> = { [Name in keyof Record]: Name extends 'at' | `${string}At` ? string : Record[Name] }
 
 /** `resourceId` is optional if the principal has one resource only. */
 export interface WatchName {
@@ -265,6 +282,30 @@ export class AgentClient {
   ): Promise<{ runs: ParkedRun[]; total: number }> {
     checkNames('listParkedRuns()', query, [...scopeFields, 'page', 'perPage'])
     return this.#connection.json(`${this.#path}/parked-runs`, { query })
+  }
+
+  /** The runs of a thread, newest first, each with its steps, takeovers and decisions. */
+  async listRuns(query: ThreadScope & { page?: number; perPage?: number }): Promise<{ runs: ThreadRun[]; total: number }> {
+    checkNames('listRuns()', query, [...scopeFields, 'page', 'perPage'])
+    const { threadId, ...rest } = query
+    return this.#connection.json(this.#threadPath(threadId, 'runs'), { query: rest })
+  }
+
+  /** The prompt of a step of a run, as the model received it, part by part. For operators. */
+  async getStepPrompt(of: ThreadScope & { runId: string; step: number }): Promise<OverWire<StepPrompt>> {
+    checkNames('getStepPrompt()', of, [...scopeFields, 'runId', 'step'])
+    const { threadId, resourceId, runId, step } = of
+    const path = this.#threadPath(threadId, `runs/${encodeURIComponent(runId)}/steps/${step}/prompt`)
+    return this.#connection.json(path, { query: { resourceId } })
+  }
+
+  /** The signals of a thread, newest first, with what became of each. `before`: the `ord` of the last one of the page before. */
+  async listSignals(
+    query: ThreadScope & { state?: SignalState[]; limit?: number; before?: number },
+  ): Promise<{ signals: Array<OverWire<ListedSignal>>; more: boolean }> {
+    checkNames('listSignals()', query, [...scopeFields, 'state', 'limit', 'before'])
+    const { threadId, state, ...rest } = query
+    return this.#connection.json(this.#threadPath(threadId, 'signals'), { query: { ...rest, state: state?.join(',') } })
   }
 
   /** Continues a parked run, by default the newest one, from its last finished step. */

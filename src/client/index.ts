@@ -1,8 +1,36 @@
 import { checkNames, checkText, refused } from '../base/arguments.ts'
+import type { NotificationRecord, RequestedNotifications } from '../store/contract/notifications.ts'
 import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/replies.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions, type OverWire } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
+
+/** The principal of a client. */
+export interface Me {
+  id: string
+  resources: string[] | '*'
+  operator: boolean
+  /** What it may do. */
+  scopes: string[]
+  version: string
+}
+
+/** A process on the storage of a server. */
+export interface ServerProcess {
+  owner: string
+  pid?: number
+  host?: string
+  version?: string
+  startedAt?: string
+  /** The time of its last heartbeat, and when that expires. */
+  seenAt: string
+  expiresAt: string
+  /** `closed`: it released its threads. `expired`: its heartbeats ended. */
+  end?: 'closed' | 'expired'
+  endedAt?: string
+  /** The number of threads that it runs. */
+  threads: number
+}
 
 /** A client of a Heed server, for any platform with `fetch`: Node, browsers, workers. */
 export class HeedClient {
@@ -48,6 +76,27 @@ export class HeedClient {
     return this.#connection.json(`/replies/${encodeURIComponent(reply.id)}/retry`, { method: 'POST', query, repeatable: true })
   }
 
+  /** The principal of this client, what it may do, and the version of the server. */
+  me(): Promise<Me> {
+    return this.#connection.json('/me')
+  }
+
+  /** The processes on the storage of an agent, by default of the first, and those that ended within a week. For operators. */
+  async listProcesses(query: { agentId?: string } = {}): Promise<{ processes: ServerProcess[] }> {
+    checkNames('listProcesses()', query, ['agentId'])
+    return this.#connection.json('/processes', { query: { ...query } })
+  }
+
+  /** The notifications of all threads of a resource, newest first. `after`: the `next` of the page before. */
+  async listNotifications(
+    query: RequestedNotifications & MemoryScope & { threadId?: string } = {},
+  ): Promise<{ notifications: Array<OverWire<NotificationRecord>>; more: boolean; next?: string }> {
+    const filters = ['status', 'priority', 'source', 'kind', 'search', 'limit', 'after']
+    checkNames('listNotifications()', query, ['agentId', 'resourceId', 'threadId', ...filters])
+    const { status, priority, ...rest } = query
+    return this.#connection.json('/notifications', { query: { ...rest, status: status?.join(','), priority: priority?.join(',') } })
+  }
+
   /** Resolves if the server is alive. */
   health(): Promise<{ status: 'ok' }> {
     return this.#connection.json('/health')
@@ -88,7 +137,7 @@ function checkClientOptions(options: ClientOptions): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused('signal', 'an AbortSignal')
 }
 
-export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ToolDetails, WatchName } from './agent.ts'
+export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ThreadRun, ToolDetails, WatchName } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'

@@ -2,6 +2,7 @@ import { checkNames } from '../base/arguments.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { CloneThreadArgs } from '../memory/clones.ts'
 import type { RecallArgs, RecalledMessages } from '../memory/recall.ts'
+import type { SeekArgs, SoughtMessages } from '../memory/seek.ts'
 import type { ListThreadsArgs, ThreadList } from '../memory/threads.ts'
 import type { AgentMessage } from '../message/read/input.ts'
 import type { Message } from '../message/message.ts'
@@ -109,6 +110,13 @@ export class MemoryClient {
     args: Pick<RecallArgs, 'page' | 'orderBy' | 'include' | 'filter' | 'cursor'> & { threadId: string; perPage?: number },
   ): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
     checkNames('listMessages()', args, ['threadId', 'page', 'perPage', 'orderBy', 'include', 'filter', 'cursor'])
+    const { threadId, ...query } = args
+    return this.#get(threadPath(threadId, 'messages'), query)
+  }
+
+  /** A page of a thread around, before or after a message, or from a place on. */
+  async seekMessages(args: Omit<SeekArgs, 'resourceId'>): Promise<OverWire<SoughtMessages> & { uiMessages: UIMessage[] }> {
+    checkNames('seekMessages()', args, ['threadId', 'around', 'before', 'after', 'at', 'perPage'])
     const { threadId, ...query } = args
     return this.#get(threadPath(threadId, 'messages'), query)
   }

@@ -8,6 +8,9 @@ import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 const everyMs = 3_600_000
 /** The number of small transactions in one sweep. */
 const pagesAtOnce = 100
+/** Processes store a head that they use once an hour: one that was not stored for a day is used by none. */
+const unusedMs = 86_400_000
+const headsPerTransaction = 200
 
 /**
  * Prunes a storage by its `retention`, a part with every sweep. The position is in the store: processes share the work, and a later one
@@ -20,10 +23,14 @@ export class Pruner implements BackgroundService {
   #working: Promise<unknown> | undefined
   /** When watches are pruned again: they have no position in the store, and little is read where nothing has expired. */
   #watchesDueAt = 0
+  /** The first pass is within an hour, at no fixed time: so some processes of those that live shorter make one. */
+  #headsDueAt: number
+  #headsAfter: string | undefined
 
   constructor(runtime: ThreadRuntime, storage: () => Promise<Storage>) {
     this.#runtime = runtime
     this.#storage = storage
+    this.#headsDueAt = runtime.clock.now() + everyMs * Math.random()
   }
 
   poll(): void {
@@ -40,6 +47,7 @@ export class Pruner implements BackgroundService {
     await this.#runtime.open()
     const storage = await this.#storage()
     const { store, clock } = this.#runtime
+    await this.#pruneHeads()
     const retention = findRetention(storage, store)
     if (!retention) return 0
     let removed = 0
@@ -52,6 +60,21 @@ export class Pruner implements BackgroundService {
         for (const dependents of await this.#dependentsOf(storage)) await dependents.forgetThreads(pruned.threadIds)
     }
     return removed + (await this.#pruneWatches(storage, retention, limit - removed))
+  }
+
+  /** Removes the instructions and tools that no step has any more. Their steps are removed with threads, and by a retention. */
+  async #pruneHeads(): Promise<void> {
+    const { clock, store } = this.#runtime
+    const now = clock.now()
+    if (now < this.#headsDueAt) return
+    for (let pages = 0; pages < pagesAtOnce && !this.#runtime.closing; pages++) {
+      const page = { before: now - unusedMs, limit: headsPerTransaction, ...(this.#headsAfter && { after: this.#headsAfter }) }
+      const { next } = await store.pruneHeads(page)
+      this.#headsAfter = next
+      if (next !== undefined) continue
+      this.#headsDueAt = now + everyMs
+      return
+    }
   }
 
   async #pruneWatches(storage: Storage, retention: Retention, limit: number): Promise<number> {

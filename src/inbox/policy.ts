@@ -19,6 +19,11 @@ export interface NotificationDeliveryDecision {
   reason?: string
 }
 
+/** A decision, and the part of the policy that made it: `decide`, `sources.<source>`, `priorities.<priority>`, `default` or `table`. */
+export interface RuledDecision extends NotificationDeliveryDecision {
+  rule?: string
+}
+
 export type DeliveryChoice = NotificationDeliveryAction | NotificationDeliveryDecision
 
 export interface DecideContext {
@@ -76,10 +81,13 @@ function defaultDecision({ record: { priority }, threadState, now }: PolicyConte
 }
 
 /** The decision by the rules of a policy, without `decide`. */
-export function decideByRules(policy: NotificationDeliveryPolicyConfig, context: PolicyContext): NotificationDeliveryDecision {
+export function decideByRules(policy: NotificationDeliveryPolicyConfig, context: PolicyContext): RuledDecision {
   const { source, priority } = context.record
-  const chosen = own(policy.sources, source) ?? own(policy.priorities, priority) ?? policy.default
-  return chosen === undefined ? defaultDecision(context) : parseDecision(chosen)
+  const rules = [[`sources.${source}`, own(policy.sources, source)], [`priorities.${priority}`, own(policy.priorities, priority)]] as const
+  for (const [rule, chosen] of [...rules, ['default', policy.default] as const]) {
+    if (chosen !== undefined) return { ...parseDecision(chosen), rule }
+  }
+  return { ...defaultDecision(context), rule: 'table' }
 }
 
 /** The decision of a choice. Throws for an invalid one: policies are user code. */
@@ -170,12 +178,12 @@ export class Decisions {
   /** Rejects when this closes before the decision; the next process decides. */
   async decide(
     agent: NotifiedAgent, record: NotificationRecord, threadState: DecideContext['threadState'],
-  ): Promise<NotificationDeliveryDecision> {
+  ): Promise<RuledDecision> {
     const { clock, logger } = this.#runtime
     const policy = agent.deliveryPolicy ?? {}
     const context = { record, threadState, now: new Date(clock.now()) }
     if (!policy.decide) return decideByRules(policy, context)
-    const fallBack = (reason: string, error: string): NotificationDeliveryDecision => {
+    const fallBack = (reason: string, error: string): RuledDecision => {
       logger.warn('the decide() of a delivery policy failed; its rules decide', { agentId: agent.id, notificationId: record.id, error })
       const decision = decideByRules(policy, context)
       return { ...decision, reason: decision.reason === undefined ? reason : `${reason}: ${decision.reason}` }
@@ -185,7 +193,8 @@ export class Decisions {
         policy.decide?.({ ...context, record: Object.freeze(structuredClone(record)) }),
       )
       if (choice === late) return fallBack('policy-timeout', `decide() did not return within ${this.#timeoutMs} ms`)
-      return choice === undefined || choice === null ? decideByRules(policy, context) : parseDecision(choice)
+      if (choice === undefined || choice === null) return decideByRules(policy, context)
+      return { ...parseDecision(choice), rule: 'decide' }
     } catch (error) {
       if (this.#closed) throw this.#closed
       return fallBack('policy-failed', `decide() failed: ${describe(error)}`)

@@ -5,7 +5,7 @@ import type { Ingested, NotificationRecord, NotificationStore, Settled, Settleme
 import type { ThreadRow } from '../store/contract/thread-row.ts'
 import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
 import type { InboxSettings } from './options.ts'
-import type { NotificationDeliveryDecision } from './policy.ts'
+import type { NotificationDeliveryDecision, RuledDecision } from './policy.ts'
 
 /** The shortest and the longest time until a thread that may be idle is read again. */
 const recheckMs = { least: 15_000, most: 300_000 }
@@ -20,11 +20,12 @@ export function recheckOf({ enabled }: InboxSettings): { least: number; most: nu
 
 /** A decision in the form of the store. */
 export function settlementOf(
-  decision: NotificationDeliveryDecision, threadState: 'active' | 'idle', { now, settings }: { now: number; settings: InboxSettings },
+  decision: RuledDecision, threadState: 'active' | 'idle', { now, settings }: { now: number; settings: InboxSettings },
 ): SettlementTerms {
-  const { action, reason } = decision
+  const { action, reason, rule } = decision
   const deliverAt = decision.deliverAt?.getTime()
-  const base = { action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
+  const why = { ...(reason === undefined ? {} : { reason }), ...(rule === undefined ? {} : { rule }) }
+  const base = { action, now, claimUntil: now + claimMs, ...why }
   const soonest = now + recheckOf(settings).least
   const whenIdle = { whenIdle: { recheckAt: deliverAt !== undefined && deliverAt > now ? deliverAt : soonest } }
   switch (action) {

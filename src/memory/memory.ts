@@ -20,6 +20,7 @@ import {
 } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames, defaultLastMessages } from './options.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
+import { seekMessages, type SeekArgs, type SoughtMessages } from './seek.ts'
 import { ResourceMemory } from './resource-memory.ts'
 import {
   checkVectorOption, checkVectorPlace, embedderWith, isPlaced, isSearch, openIndex, searchMessages, type VectorOption,
@@ -175,6 +176,11 @@ export class Memory {
   }
 
   // Messages
+
+  /** A page of a thread around, before or after a message, or from a place on, with the number of messages before it. */
+  async seekMessages(args: SeekArgs): Promise<SoughtMessages> {
+    return seekMessages(await this.#open(), args)
+  }
 
   /**
    * The newest messages in chronological order; by page, by date, or by id with neighbors; all of them with `perPage: false`. With

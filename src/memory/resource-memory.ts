@@ -10,6 +10,7 @@ import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkReindex, parseScope } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
+import { seekMessages, type SeekArgs, type SoughtMessages } from './seek.ts'
 import { isSearch, openIndex, searchMessages } from './semantic/search.ts'
 import { createThread, deleteThread, listNames, listThreads, updateThread } from './threads.ts'
 import type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './threads.ts'
@@ -83,6 +84,10 @@ export class ResourceMemory {
     if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
     const { threadId } = typeof thread === 'string' ? { threadId: thread } : this.#own<{ threadId: string; resourceId?: string }>(thread)
     return deleteThread(await this.#store(), parseScope(threadId, this.resourceId), this.#access.belongings)
+  }
+
+  async seekMessages(args: SeekArgs): Promise<SoughtMessages> {
+    return seekMessages(await this.#store(), this.#own(args))
   }
 
   async recall(args: RecallArgs): Promise<RecalledMessages> {

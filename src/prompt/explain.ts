@@ -51,10 +51,14 @@ export interface ExplainedInput {
   runId?: string
   /** The agent's reserved tags: see `modelMessagesOf`. */
   tags?: readonly string[]
+  /** The rows are in the order of the prompt already, and each of their calls has a result. */
+  closed?: boolean
 }
 
 /** The parts of a prompt, in order: tools, instructions, rows. */
-export function explainPrompt({ system, rows, tools = [], previous = [], runId, tags }: ExplainedInput): ExplainedPrompt {
+export function explainPrompt(
+  { system, rows, tools = [], previous = [], runId, tags, closed: isClosed = false }: ExplainedInput,
+): ExplainedPrompt {
   const parts: ExplainedPart[] = []
   const fingerprints: Fingerprint[] = []
   const add = (part: Omit<ExplainedPart, 'bytes'>, of: object) => {
@@ -68,7 +72,7 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId, 
     add({ source: 'tools', role: 'system', tokens: estimateTokens(JSON.stringify(tool)), preview: tool.name }, tool)
   }
   for (const message of system) add({ source: 'instructions', ...explainMessage(message) }, message)
-  const closed = closeOpenCalls(rows)
+  const closed = isClosed ? rows : closeOpenCalls(rows)
   const isOfRun = runId === undefined ? trailingInput(closed) : (row: MessageRow) => row.runId === runId
   for (const row of closed) {
     const source = sourceOf(row, isOfRun(row))

@@ -44,6 +44,22 @@ const parseAs = 'stream' as const
 const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })
 
 export const calls: Calls = {
+  '/api/me': { get: ({ client }) => client.GET('/api/me', {}) },
+  '/api/processes': { get: ({ client }) => client.GET('/api/processes', { params: { query: { agentId } } }) },
+  '/api/notifications': { get: ({ client }) => client.GET('/api/notifications', { params: { query: { agentId, resourceId, status: ['pending'], limit: 5 } } }) },
+  '/api/agents/{agentId}/threads/{threadId}/runs': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/runs', { params: { ...inThread, query: { resourceId, page: 0, perPage: 5 } } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/runs/{runId}/steps/{step}/prompt': {
+    get: {
+      waiting: 'Pay',
+      ask: ({ client, runId }) =>
+        client.GET('/api/agents/{agentId}/threads/{threadId}/runs/{runId}/steps/{step}/prompt', { params: { path: { agentId, threadId, runId, step: '0' }, query: { resourceId } } }),
+    },
+  },
+  '/api/agents/{agentId}/threads/{threadId}/signals': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/signals', { params: { ...inThread, query: { resourceId, state: ['consumed'], limit: 5 } } }),
+  },
   '/api/agents': { get: ({ client }) => client.GET('/api/agents', {}) },
   '/api/agents/{agentId}': { get: ({ client }) => client.GET('/api/agents/{agentId}', { params: inAgent }) },
   '/api/agents/{agentId}/tools/{toolId}': {

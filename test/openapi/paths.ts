@@ -61,6 +61,10 @@ export interface paths {
     /** Reorders queued messages */
     post: operations["postAgentsAgentIdThreadsThreadIdQueueReorder"];
   };
+  "/api/agents/{agentId}/threads/{threadId}/signals": {
+    /** The signals of a thread, newest first, with what became of each */
+    get: operations["getAgentsAgentIdThreadsThreadIdSignals"];
+  };
   "/api/agents/{agentId}/threads/{threadId}/signals/{signalId}": {
     /** What became of a signal */
     get: operations["getAgentsAgentIdThreadsThreadIdSignalsSignalId"];
@@ -88,6 +92,10 @@ export interface paths {
   "/api/agents/{agentId}/threads/{threadId}/notifications": {
     /** The notifications of a thread, newest first, and their number by status */
     get: operations["getAgentsAgentIdThreadsThreadIdNotifications"];
+  };
+  "/api/notifications": {
+    /** The notifications of all threads of a resource, newest first */
+    get: operations["getNotifications"];
   };
   "/api/agents/{agentId}/threads/{threadId}/notifications/{notificationId}": {
     /** One notification, with its payload */
@@ -192,6 +200,14 @@ export interface paths {
   "/api/agents/{agentId}/parked-runs": {
     /** Parked runs, newest first */
     get: operations["getAgentsAgentIdParkedRuns"];
+  };
+  "/api/agents/{agentId}/threads/{threadId}/runs": {
+    /** The runs of a thread, newest first, with their steps, takeovers and decisions */
+    get: operations["getAgentsAgentIdThreadsThreadIdRuns"];
+  };
+  "/api/agents/{agentId}/threads/{threadId}/runs/{runId}/steps/{step}/prompt": {
+    /** The prompt of a step, as the model received it */
+    get: operations["getAgentsAgentIdThreadsThreadIdRunsRunIdStepsStepPrompt"];
   };
   "/api/agents/{agentId}/threads/{threadId}/retry": {
     /** Continues a parked run from its last finished step */
@@ -320,6 +336,14 @@ export interface paths {
   "/api/ready": {
     /** All agents are registered, their storages respond, and what is due is sent */
     get: operations["getReady"];
+  };
+  "/api/me": {
+    /** The principal of this request, what it may do, and the version of the server */
+    get: operations["getMe"];
+  };
+  "/api/processes": {
+    /** The processes on the storage of an agent, and those that ended within a week */
+    get: operations["getProcesses"];
   };
   "/api/tick": {
     /** Does the work that is due, for servers that do not keep running */
@@ -1309,6 +1333,60 @@ export interface operations {
       };
     };
   };
+  /** The signals of a thread, newest first, with what became of each */
+  getAgentsAgentIdThreadsThreadIdSignals: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        state?: ("pending" | "taken" | "consumed" | "rejected" | "cancelled")[];
+        limit?: number;
+        before?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        threadId: string;
+      };
+    };
+    responses: {
+      /** @description The signals of a thread, newest first, with what became of each */
+      200: {
+        content: {
+          "application/json": {
+            signals: ({
+                id: string;
+                ord: number;
+                /** @enum {unknown} */
+                kind: "enter" | "turn";
+                /** @enum {unknown} */
+                state: "pending" | "taken" | "consumed" | "rejected" | "cancelled";
+                route: string;
+                agentId: string;
+                acceptedAt: string;
+                drainedAt?: string;
+                settledAt?: string;
+                owner?: string;
+                epoch?: number;
+                runId?: string;
+                step?: number;
+                reason?: string;
+                signal?: {
+                  [key: string]: unknown;
+                };
+              })[];
+            more: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** What became of a signal */
   getAgentsAgentIdThreadsThreadIdSignalsSignalId: {
     parameters: {
@@ -1342,6 +1420,10 @@ export interface operations {
             };
             reason?: string;
             processorId?: string;
+            drainedAt?: string;
+            settledAt?: string;
+            owner?: string;
+            epoch?: number;
           };
         };
       };
@@ -1651,6 +1733,7 @@ export interface operations {
               summaryAt?: string;
               deliveryAction?: string;
               deliveryReason?: string;
+              deliveryRule?: string;
               deliveryAttempts?: number;
               lastDeliveryAttemptAt?: string;
               lastDeliveryError?: string;
@@ -1700,6 +1783,7 @@ export interface operations {
                   summaryAt?: string;
                   deliveryAction?: string;
                   deliveryReason?: string;
+                  deliveryRule?: string;
                   deliveryAttempts?: number;
                   lastDeliveryAttemptAt?: string;
                   lastDeliveryError?: string;
@@ -1783,6 +1867,7 @@ export interface operations {
                 summaryAt?: string;
                 deliveryAction?: string;
                 deliveryReason?: string;
+                deliveryRule?: string;
                 deliveryAttempts?: number;
                 lastDeliveryAttemptAt?: string;
                 lastDeliveryError?: string;
@@ -1798,6 +1883,81 @@ export interface operations {
             counts: {
               [key: string]: number;
             };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The notifications of all threads of a resource, newest first */
+  getNotifications: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        resourceId?: string;
+        status?: ("pending" | "delivered" | "seen" | "dismissed" | "archived" | "discarded" | "failed")[];
+        priority?: ("low" | "medium" | "high" | "urgent")[];
+        source?: string;
+        kind?: string;
+        search?: string;
+        limit?: number;
+        threadId?: string;
+        after?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The notifications of all threads of a resource, newest first */
+      200: {
+        content: {
+          "application/json": {
+            notifications: ({
+                id: string;
+                threadId: string;
+                resourceId: string;
+                agentId: string;
+                source: string;
+                kind: string;
+                status: string;
+                summary: string;
+                /** @enum {unknown} */
+                priority: "low" | "medium" | "high" | "urgent";
+                payload?: unknown;
+                dedupeKey?: string;
+                coalesceKey?: string;
+                coalescedCount: number;
+                attributes?: {
+                  [key: string]: unknown;
+                };
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                createdAt: string;
+                updatedAt: string;
+                deliverAt?: string;
+                summaryAt?: string;
+                deliveryAction?: string;
+                deliveryReason?: string;
+                deliveryRule?: string;
+                deliveryAttempts?: number;
+                lastDeliveryAttemptAt?: string;
+                lastDeliveryError?: string;
+                deliveredSignalId?: string;
+                summarySignalId?: string;
+                deliveredAt?: string;
+                seenAt?: string;
+                dismissedAt?: string;
+                archivedAt?: string;
+                discardedAt?: string;
+              })[];
+            more: boolean;
+            next?: string;
           };
         };
       };
@@ -1854,6 +2014,7 @@ export interface operations {
             summaryAt?: string;
             deliveryAction?: string;
             deliveryReason?: string;
+            deliveryRule?: string;
             deliveryAttempts?: number;
             lastDeliveryAttemptAt?: string;
             lastDeliveryError?: string;
@@ -1929,6 +2090,7 @@ export interface operations {
                 summaryAt?: string;
                 deliveryAction?: string;
                 deliveryReason?: string;
+                deliveryRule?: string;
                 deliveryAttempts?: number;
                 lastDeliveryAttemptAt?: string;
                 lastDeliveryError?: string;
@@ -3448,6 +3610,155 @@ export interface operations {
       };
     };
   };
+  /** The runs of a thread, newest first, with their steps, takeovers and decisions */
+  getAgentsAgentIdThreadsThreadIdRuns: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        page?: number;
+        perPage?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        threadId: string;
+      };
+    };
+    responses: {
+      /** @description The runs of a thread, newest first, with their steps, takeovers and decisions */
+      200: {
+        content: {
+          "application/json": {
+            runs: ({
+                runId: string;
+                threadId: string;
+                resourceId: string;
+                agentId: string;
+                /** @enum {unknown} */
+                status: "running" | "suspended" | "finished" | "failed" | "aborted" | "rejected" | "parked";
+                epoch: number;
+                step: number;
+                attempts: number;
+                startedAt: string;
+                endedAt?: string;
+                suspendedAt?: string;
+                usage?: {
+                  [key: string]: unknown;
+                };
+                error?: unknown;
+                lost?: string[];
+                steps: {
+                    runId: string;
+                    step: number;
+                    epoch: number;
+                    owner: string;
+                    startedAt: string;
+                    finishedAt: string;
+                    provider?: string;
+                    modelId?: string;
+                    finishReason?: string;
+                    usage?: {
+                      [key: string]: unknown;
+                    };
+                    messages: number;
+                    head: string;
+                    /** @constant */
+                    altered?: true;
+                  }[];
+                takeovers: {
+                    epoch: number;
+                    runId: string;
+                    step: number;
+                    from?: string;
+                    to: string;
+                    at: string;
+                  }[];
+                decisions: ({
+                    toolCallId: string;
+                    toolName: string;
+                    /** @enum {unknown} */
+                    kind: "approval" | "suspend";
+                    approvalId?: string;
+                    approved?: boolean;
+                    reason?: string;
+                    by?: string;
+                    at: string;
+                  })[];
+              })[];
+            total: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The prompt of a step, as the model received it */
+  getAgentsAgentIdThreadsThreadIdRunsRunIdStepsStepPrompt: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        threadId: string;
+        runId: string;
+        step: string;
+      };
+    };
+    responses: {
+      /** @description The prompt of a step, as the model received it */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            step: number;
+            epoch: number;
+            agentId: string;
+            provider?: string;
+            modelId?: string;
+            startedAt: string;
+            exact: boolean;
+            why?: string;
+            /** @constant */
+            altered?: true;
+            prompt: {
+                [key: string]: unknown;
+              }[];
+            tools: {
+                [key: string]: unknown;
+              }[];
+            parts: {
+                [key: string]: unknown;
+              }[];
+            tokens: number;
+            bytes: number;
+            previous?: {
+              runId: string;
+              step: number;
+            };
+            prefix: {
+              [key: string]: unknown;
+            };
+            brokenAt?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** Continues a parked run from its last finished step */
   postAgentsAgentIdThreadsThreadIdRetry: {
     parameters: {
@@ -4465,6 +4776,10 @@ export interface operations {
         };
         cursor?: string;
         includeSystemReminders?: boolean;
+        around?: string;
+        before?: string;
+        after?: string;
+        at?: number;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -4502,6 +4817,9 @@ export interface operations {
             page: number;
             perPage: number;
             hasMore: boolean;
+            first?: number;
+            hasBefore?: boolean;
+            hasAfter?: boolean;
           };
         };
       };
@@ -5042,6 +5360,73 @@ export interface operations {
           "application/json": {
             /** @constant */
             status: "ready";
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The principal of this request, what it may do, and the version of the server */
+  getMe: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The principal of this request, what it may do, and the version of the server */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            resources: "*" | string[];
+            operator: boolean;
+            scopes: string[];
+            version: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The processes on the storage of an agent, and those that ended within a week */
+  getProcesses: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The processes on the storage of an agent, and those that ended within a week */
+      200: {
+        content: {
+          "application/json": {
+            processes: ({
+                owner: string;
+                pid?: number;
+                host?: string;
+                version?: string;
+                startedAt?: string;
+                seenAt: string;
+                expiresAt: string;
+                /** @enum {unknown} */
+                end?: "closed" | "expired";
+                endedAt?: string;
+                threads: number;
+              })[];
           };
         };
       };

@@ -105,6 +105,15 @@ export const cited: Cited[] = [
   { file: 'test/http/rights.test.ts', title: '[H8.2] those that are allowed have their effect, and the author of the agent can widen and narrow the list', covers: { AgentConfig: 'remote', RemoteOptions: 'options' } },
   { file: 'test/http/rights.test.ts', title: '[H8.1] an end user reads, sends and runs', covers: { RemoteOptions: 'approvals' } },
   { file: 'src/http/auth/policy.test.ts', title: '[V4.9] a principal is a user with its resources and scopes', covers: { apiKeys: 'scopes' } },
+  {
+    file: 'test/inspect/routes.test.ts',
+    covers: {
+      'HeedClient.listProcesses': 'agentId', 'HeedClient.listNotifications': 'agentId resourceId threadId status priority source kind search limit after',
+      'AgentClient.listRuns': 'threadId resourceId page perPage', 'AgentClient.listSignals': 'threadId resourceId state limit before',
+      'AgentClient.getStepPrompt': 'threadId resourceId runId step', SeekArgs: 'threadId resourceId around before after at perPage',
+      'MemoryClient.seekMessages': 'threadId around before after at perPage',
+    },
+  },
   { file: 'test/http/replies.test.ts', covers: { 'HeedClient.listReplies': 'resourceId channelId threadId state limit after' } },
   { file: 'src/channel/adapters/standard-webhook.test.ts', covers: { StandardWebhookOptions: 'secret map replies', WebhookReplies: 'url secret' } },
   { file: 'src/channel/adapters/twilio-sms.test.ts', covers: { TwilioSmsOptions: 'authToken url accountSid from baseUrl' } },

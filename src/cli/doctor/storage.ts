@@ -138,7 +138,8 @@ async function checkProcesses(path: string): Promise<Finding> {
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(path, { readOnly: true, timeout: answerMs })
   try {
-    const count = Number(database.prepare('SELECT count(*) AS count FROM heed_processes WHERE until >= ?').get(Date.now())?.count)
+    const open = 'SELECT count(*) AS count FROM heed_processes WHERE until >= ? AND closed_at IS NULL'
+    const count = Number(database.prepare(open).get(Date.now())?.count)
     if (count === 0) return warn('processes', 'No process has this database open.', 'Start one: until then messages wait.')
     return ok('processes', `${count} ${count === 1 ? 'process has' : 'processes have'} this database open.`)
   } finally {

@@ -39,7 +39,7 @@ export interface PolicyCall {
 /** Routes that concern no thread. They are open to every principal, or to operators. */
 const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
-  '/tick', '/metrics',
+  '/tick', '/metrics', '/processes', '/me',
 ])
 
 export function isWithoutThread(path: string): boolean {

@@ -33,13 +33,18 @@ export function isLimited(principal: Principal): boolean {
 export function scopeOfRequest(
   { path, read, anonymous }: Pick<Route, 'path' | 'read' | 'anonymous'>, body: Readonly<Record<string, unknown>> = {},
 ): PrincipalScope | undefined {
-  if (path === '/tick' || path === '/metrics' || path === '/agents/:agentId/explain-prompt') return 'operate'
+  if (ofOperators.has(path)) return 'operate'
   if (anonymous || isWithoutThread(path)) return undefined
   const action = actionOf(path, read, body)
   if (action !== 'send_signal') return action === 'read_thread' ? 'read' : 'approve'
   if (path.startsWith('/memory/')) return 'memory'
   return ofAgentRoutes.find(([paths]) => paths.test(path))?.[1] ?? 'send'
 }
+
+const ofOperators: ReadonlySet<string> = new Set([
+  '/tick', '/metrics', '/processes', '/agents/:agentId/explain-prompt',
+  '/agents/:agentId/threads/:threadId/runs/:runId/steps/:step/prompt',
+])
 
 const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],

@@ -1,3 +1,4 @@
+import { refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -23,6 +24,10 @@ interface MessagesQuery extends MemoryQuery {
   include?: IncludedMessage[]
   filter?: { dateRange?: { start?: string; end?: string; startExclusive?: boolean; endExclusive?: boolean } }
   cursor?: string
+  around?: string
+  before?: string
+  after?: string
+  at?: number
 }
 
 type MessageId = string | { id: string; threadId?: string }
@@ -47,6 +52,13 @@ const named = [id, open({ id, threadId: id }, ['id'])]
 const messageIds = { anyOf: [...named, { type: 'array', items: { anyOf: named } }] }
 const searchQuery = { ...text, minLength: 1, maxLength: 10_000 }
 
+const places = {
+  around: { ...id, description: 'The page has this message in its middle.' },
+  before: { ...id, description: 'The page ends before this message.' },
+  after: { ...id, description: 'The page begins after this message.' },
+  at: { type: 'integer', minimum: 0, description: 'The page begins with the message at this place of the thread, from 0.' },
+}
+
 const defaultPerPage = 40
 /** The number of messages before and after each result of a search. */
 const defaultRange = 2
@@ -56,7 +68,7 @@ export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
     method: 'GET', path: '/memory/threads/:threadId/messages', summary: 'The messages of a thread, by default the newest page',
     response: 'json', responseSchema: messagePage, read: true,
-    query: object({ ...memoryQuery, page, perPage, orderBy, include, filter, cursor: text, includeSystemReminders: flag }),
+    query: object({ ...memoryQuery, page, perPage, orderBy, include, filter, cursor: text, includeSystemReminders: flag, ...places }),
     handle: listMessages,
   }),
   route<{ messages: Message[] }, MemoryQuery>({
@@ -104,6 +116,8 @@ async function listMessages(call: Call<unknown, MessagesQuery>): Promise<object>
   if (!(await hasThread(memory, { threadId }))) {
     return { messages: [], uiMessages: [], total: 0, page: page ?? 0, perPage: perPage ?? defaultPerPage, hasMore: false }
   }
+  const { around, before, after, at } = call.query
+  if (around !== undefined || before !== undefined || after !== undefined || at !== undefined) return seek(call, memory)
   const isPage = include === undefined || [page, perPage, cursor, filter].some((value) => value !== undefined)
   const included = include && (await hideForeignThreads(memory, include))
   const recalled = await memory.recall({
@@ -113,6 +127,16 @@ async function listMessages(call: Call<unknown, MessagesQuery>): Promise<object>
     ...(cursor === undefined ? { total: true } : {}),
   })
   return { ...recalled, uiMessages: toUIMessages(recalled.messages) }
+}
+
+/** A page by a place in the thread. It has an order of its own, and no filter. */
+async function seek(call: Call<unknown, MessagesQuery>, memory: Memory | ResourceMemory): Promise<object> {
+  const { page, orderBy, include, filter, cursor, perPage = defaultPerPage, around, before, after, at } = call.query
+  const others = Object.entries({ page, orderBy, include, filter, cursor }).filter(([, value]) => value !== undefined)
+  const [other] = others
+  if (other) throw refused(other[0], 'left out where the page is named by a place: around, before, after or at')
+  const sought = await memory.seekMessages({ threadId: threadIdOf(call), perPage, ...omitUndefined({ around, before, after, at }) })
+  return { ...sought, uiMessages: toUIMessages(sought.messages), page: 0, perPage, hasMore: sought.hasBefore }
 }
 
 /** Older clients send a message's content as a string. */

@@ -7,8 +7,8 @@ import { maxSearchLength, notificationStatuses } from '../../store/contract/noti
 import type {
   InboxScope, MarkedStatus, NotificationRecord, NotificationStore, RequestedNotifications,
 } from '../../store/contract/notifications.ts'
-import { requireResource } from '../auth/principal.ts'
-import { scopeOf, threadIdOf, unlessForeign } from '../request/access.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { memoryAgent, memoryQuery, scopeOf, threadIdOf, unlessForeign, type MemoryQuery } from '../request/access.ts'
 import { checkKeyMatchesId, keyReused, omitUndefined, readStreamOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
@@ -36,6 +36,10 @@ const notification = object(
 )
 const list = { type: 'array', items: notification, minItems: 1, maxItems: 1_000 }
 const path = '/agents/:agentId/threads/:threadId/notifications'
+const filters = {
+  status: oneOf(notificationStatuses), priority: oneOf(priorities), source: text, kind: text,
+  search: { ...text, maxLength: maxSearchLength }, limit,
+}
 
 /** Notifications: sent to the inbox of a thread, listed and marked there. */
 export const notifications: readonly Route[] = [
@@ -48,14 +52,23 @@ export const notifications: readonly Route[] = [
   route<never, ListQuery>({
     method: 'GET', path, summary: 'The notifications of a thread, newest first, and their number by status', response: 'json', read: true,
     responseSchema: responses.notificationPage,
-    query: object({
-      resourceId: id, status: oneOf(notificationStatuses), priority: oneOf(priorities), source: text, kind: text,
-      search: { ...text, maxLength: maxSearchLength }, limit, after: id,
-    }),
+    query: object({ resourceId: id, ...filters, after: id }),
     async handle(call) {
       const { resourceId, limit = 100, ...rest } = call.query
       const { store, scope } = await openInbox(call, resourceId)
       return { ...(await store.listNotifications({ ...scope, ...rest, limit })), counts: await store.countNotifications(scope) }
+    },
+  }),
+  route<never, MemoryQuery & RequestedNotifications & { threadId?: string }>({
+    method: 'GET', path: '/notifications', summary: 'The notifications of all threads of a resource, newest first', response: 'json',
+    read: true, responseSchema: responses.inboxPage,
+    query: object({ ...memoryQuery, ...filters, threadId: id, after: text }),
+    async handle(call) {
+      const { agentId: _, resourceId, limit = 100, ...rest } = call.query
+      const { threads, inbox } = (await memoryAgent(call)).site()
+      await threads.open()
+      const resource = omitUndefined({ resourceId: resolveResource(call.principal, resourceId) })
+      return (await inbox.store()).listInbox({ ...rest, ...resource, limit })
     },
   }),
   route<never, { resourceId?: string }>({

@@ -1,9 +1,14 @@
 import { HeedError } from '../../base/errors.ts'
+import { packageVersion } from '../../base/package-version.ts'
 import type { Heed } from '../../heed/heed.ts'
+import type { ProcessRow } from '../../store/contract/threads.ts'
+import { isOperator } from '../auth/principal.ts'
+import { hasScope, principalScopes } from '../auth/scopes.ts'
+import { memoryAgent, type MemoryQuery } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type JSONSchema, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { object } from '../schema/schemas.ts'
+import { id, object } from '../schema/schemas.ts'
 import type { EventStreams } from '../sse/event-stream.ts'
 
 export interface Operations {
@@ -53,6 +58,34 @@ export function operations({ metrics, openApi }: Operations): Route[] {
         return { status: 'ready' }
       },
     }),
+    route({
+      method: 'GET',
+      path: '/me',
+      summary: 'The principal of this request, what it may do, and the version of the server',
+      response: 'json',
+      responseSchema: responses.me,
+      read: true,
+      handle({ principal }) {
+        const { id, resources } = principal
+        const scopes = principalScopes.operator.filter((scope) => hasScope(principal, scope))
+        return { id, resources, operator: isOperator(principal), scopes, version: packageVersion() }
+      },
+    }),
+    route<never, MemoryQuery>({
+      method: 'GET',
+      path: '/processes',
+      summary: 'The processes on the storage of an agent, and those that ended within a week',
+      response: 'json',
+      responseSchema: responses.processes,
+      read: true,
+      query: object({ agentId: id }),
+      async handle(call) {
+        const runtime = (await memoryAgent(call)).threads()
+        await runtime.open()
+        const found = await runtime.store.listProcesses()
+        return { processes: found.map(processOf) }
+      },
+    }),
     route<{ limit?: number; timeoutMs?: number }>({
       method: 'POST',
       path: '/tick',
@@ -79,6 +112,12 @@ export function operations({ metrics, openApi }: Operations): Route[] {
       handle: () => openApi(),
     }),
   ]
+}
+
+function processOf({ startedAt, seenAt, expiresAt, endedAt, ...process }: ProcessRow): Record<string, unknown> {
+  const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms))
+  const times = { startedAt: time(startedAt), seenAt: time(seenAt), expiresAt: time(expiresAt), endedAt: time(endedAt) }
+  return { ...process, ...omitUndefined(times) }
 }
 
 /** Counters for operators, in the text format of Prometheus. */

@@ -1,9 +1,11 @@
 import { HeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../message/chunk.ts'
-import type { RunRow } from '../../store/contract/threads.ts'
+import { toBase64 } from '../../message/file-data.ts'
+import type { RunDetails, RunRow } from '../../store/contract/threads.ts'
+import { readStepPrompt } from '../../thread/control/step-prompt.ts'
 import type { AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import { resolveResource } from '../auth/principal.ts'
-import { findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
+import { existingScope, findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
@@ -65,6 +67,38 @@ export const runs: readonly Route[] = [
       return { runs: rows.map(parkedRun), total: await runtime.store.countRuns(filter) }
     },
   }),
+  route<never, { resourceId?: string; page?: number; perPage?: number }>({
+    method: 'GET',
+    path: '/agents/:agentId/threads/:threadId/runs',
+    summary: 'The runs of a thread, newest first, with their steps, takeovers and decisions',
+    response: 'json',
+    responseSchema: responses.runPage,
+    read: true,
+    query: object({ resourceId: id, page, perPage: { ...perPage, maximum: 100 } }),
+    async handle(call) {
+      const { page = 0, perPage = 20 } = call.query
+      const scope = await existingScope(call, call.query.resourceId)
+      const { store } = call.agent.threads()
+      const runs = await store.listRunDetails(scope, { limit: perPage, offset: page * perPage })
+      return { runs: runs.map(threadRun), total: await store.countRuns({ threadId: scope.threadId }) }
+    },
+  }),
+  route<never, { resourceId?: string }>({
+    method: 'GET',
+    path: '/agents/:agentId/threads/:threadId/runs/:runId/steps/:step/prompt',
+    summary: 'The prompt of a step, as the model received it',
+    response: 'json',
+    responseSchema: responses.stepPrompt,
+    read: true,
+    query: object({ resourceId: id }),
+    async handle(call) {
+      const { runId = '', step = '' } = call.params
+      const scope = await existingScope(call, call.query.resourceId)
+      const prompt = /^\d{1,9}$/.test(step) ? await readStepPrompt(call.agent.threads().store, scope, runId, Number(step)) : null
+      if (!prompt) throw new HeedError('not_found', `The thread has no step ${step} of run ${runId}.`, { details: { runId, step } })
+      return withBase64(prompt)
+    },
+  }),
   route<{ resourceId?: string; runId?: string }>({
     method: 'POST',
     path: '/agents/:agentId/threads/:threadId/retry',
@@ -91,6 +125,33 @@ export const runs: readonly Route[] = [
     },
   }),
 ]
+
+function threadRun(details: RunDetails): Record<string, unknown> {
+  const { options: _, started: __, suspended: ___, sealSeq: ____, steps, takeovers, decisions, ...run } = details
+  return {
+    ...run,
+    ...times(run, ['startedAt', 'endedAt', 'suspendedAt']),
+    steps: steps.map(({ specification: _, window: __, rows: ___, hash: ____, altered, ...step }) => ({
+      ...step, ...times(step, ['startedAt', 'finishedAt']), ...(altered === undefined ? {} : { altered: true }),
+    })),
+    takeovers: takeovers.map((takeover) => ({ ...takeover, ...times(takeover, ['at']) })),
+    decisions: decisions.map((decision) => ({ ...decision, ...times(decision, ['at']) })),
+  }
+}
+
+/** These fields of a record as dates. */
+function times<Record extends object>(record: Record, names: ReadonlyArray<keyof Record>): object {
+  return Object.fromEntries(names.flatMap((name) => (typeof record[name] === 'number' ? [[name, new Date(record[name])]] : [])))
+}
+
+/** The bytes of files as base64. */
+function withBase64(value: unknown): unknown {
+  if (value instanceof Uint8Array) return toBase64(value)
+  if (value instanceof Date || value instanceof URL) return value
+  if (Array.isArray(value)) return value.map(withBase64)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withBase64(one)]))
+}
 
 /** Rejects a run of another resource or agent with the same error as a run that is not active. */
 async function requireRun(call: Call<RunBody, unknown>): Promise<RunRow> {

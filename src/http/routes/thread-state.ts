@@ -1,5 +1,8 @@
 import { HeedError } from '../../base/errors.ts'
+import type { SignalState } from '../../machine.ts'
+import { listThreadSignals } from '../../thread/control/inspect.ts'
 import { existingScope, scopeOf, threadIdOf, unlessMissing } from '../request/access.ts'
+import { omitUndefined } from '../request/fields.ts'
 import { route, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
 import { id, ids, limit, object } from '../schema/schemas.ts'
@@ -11,6 +14,7 @@ interface Owner {
 const thread = '/agents/:agentId/threads/:threadId'
 const lanes = `${thread}/lanes`
 const query = object({ resourceId: id })
+const states = { type: 'array', items: { enum: ['pending', 'taken', 'consumed', 'rejected', 'cancelled'] }, maxItems: 5 }
 const body = object({ resourceId: id, signalIds: ids }, ['signalIds'])
 
 /** The pending signals of a thread, its active run, and its lanes. */
@@ -37,6 +41,16 @@ export const threadState: readonly Route[] = [
     async handle(call) {
       const { resourceId, signalIds } = call.body
       return { signalIds: await call.agent.reorderQueued({ ...(await existingScope(call, resourceId)), signalIds }) }
+    },
+  }),
+  route<never, Owner & { state?: SignalState[]; limit?: number; before?: number }>({
+    method: 'GET', path: `${thread}/signals`, summary: 'The signals of a thread, newest first, with what became of each', response: 'json',
+    read: true, responseSchema: responses.signalPage,
+    query: object({ resourceId: id, state: states, limit, before: { type: 'integer', minimum: 0 } }),
+    async handle(call) {
+      const { resourceId, state, limit = 100, before } = call.query
+      const query = { limit, ...omitUndefined({ states: state, before }) }
+      return listThreadSignals(call.agent.threads(), await existingScope(call, resourceId), query)
     },
   }),
   route<never, Owner>({

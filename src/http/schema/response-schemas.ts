@@ -87,7 +87,11 @@ export const message = having(
 
 const uiMessage = having({ id: text, role: text, parts: listOf(record) }, ['id', 'role', 'parts'])
 export const messagePage = having(
-  { messages: listOf(message), uiMessages: listOf(uiMessage), total: count, page: count, perPage: count, hasMore: flag },
+  {
+    messages: listOf(message), uiMessages: listOf(uiMessage), total: count, page: count, perPage: count, hasMore: flag,
+    // Of a page by a place in the thread.
+    first: count, hasBefore: flag, hasAfter: flag,
+  },
   ['messages', 'uiMessages', 'page', 'perPage', 'hasMore'],
 )
 
@@ -131,10 +135,18 @@ export const reorderedSignals = having({ signalIds: listOf(text) }, ['signalIds'
 export const explainedSignal = having(
   {
     id: text, state: signalState, route: text, agentId: text, acceptedAt: text, ahead: count, runId: text, step: count, run: record,
-    reason: text, processorId: text,
+    reason: text, processorId: text, drainedAt: text, settledAt: text, owner: text, epoch: count,
   },
   ['id', 'state', 'route', 'agentId', 'acceptedAt'],
 )
+const listedSignal = having(
+  {
+    id: text, ord: count, kind: { enum: ['enter', 'turn'] }, state: signalState, route: text, agentId: text, acceptedAt: text,
+    drainedAt: text, settledAt: text, owner: text, epoch: count, runId: text, step: count, reason: text, signal: record,
+  },
+  ['id', 'ord', 'kind', 'state', 'route', 'agentId', 'acceptedAt'],
+)
+export const signalPage = having({ signals: listOf(listedSignal), more: flag }, ['signals', 'more'])
 const activeRunFields = having({ runId: text, status: { enum: ['running', 'suspended'] } }, ['runId', 'status'])
 export const activeRun = having({ run: { anyOf: [activeRunFields, { type: 'null' }] } }, ['run'])
 export const activeThreads = having(
@@ -148,6 +160,41 @@ const parkedRun = having(
   ['runId', 'threadId', 'resourceId', 'agentId', 'status', 'step', 'attempts', 'startedAt'],
 )
 export const parkedRuns = having({ runs: listOf(parkedRun), total: count }, ['runs', 'total'])
+const runStatus = { enum: ['running', 'suspended', 'finished', 'failed', 'aborted', 'rejected', 'parked'] }
+const step = having(
+  {
+    runId: text, step: count, epoch: count, owner: text, startedAt: text, finishedAt: text, provider: text, modelId: text,
+    finishReason: text, usage: record, messages: count, head: text, altered: { const: true },
+  },
+  ['runId', 'step', 'epoch', 'owner', 'startedAt', 'finishedAt', 'messages', 'head'],
+)
+const takeover = having(
+  { epoch: count, runId: text, step: count, from: text, to: text, at: text }, ['epoch', 'runId', 'step', 'to', 'at'],
+)
+const runDecision = having(
+  {
+    toolCallId: text, toolName: text, kind: { enum: ['approval', 'suspend'] }, approvalId: text, approved: flag, reason: text, by: text,
+    at: text,
+  },
+  ['toolCallId', 'toolName', 'kind', 'at'],
+)
+const threadRun = having(
+  {
+    runId: text, threadId: text, resourceId: text, agentId: text, status: runStatus, epoch: count, step: count, attempts: count,
+    startedAt: text, endedAt: text, suspendedAt: text, usage: record, error: anything, lost: listOf(text), steps: listOf(step),
+    takeovers: listOf(takeover), decisions: listOf(runDecision),
+  },
+  ['runId', 'threadId', 'resourceId', 'agentId', 'status', 'epoch', 'step', 'attempts', 'startedAt', 'steps', 'takeovers', 'decisions'],
+)
+export const runPage = having({ runs: listOf(threadRun), total: count }, ['runs', 'total'])
+export const stepPrompt = having(
+  {
+    runId: text, step: count, epoch: count, agentId: text, provider: text, modelId: text, startedAt: text, exact: flag, why: text,
+    altered: { const: true }, prompt: listOf(record), tools: listOf(record), parts: listOf(record), tokens: count, bytes: count,
+    previous: having({ runId: text, step: count }, ['runId', 'step']), prefix: record, brokenAt: count,
+  },
+  ['runId', 'step', 'epoch', 'agentId', 'startedAt', 'exact', 'prompt', 'tools', 'parts', 'tokens', 'bytes', 'prefix'],
+)
 export const retried = having({ accepted: { const: true }, runId: text }, ['accepted', 'runId'])
 export const explainedPrompt = having(
   { parts: listOf(record), tokens: count, bytes: count, prefix: anything, fingerprints: listOf(anything) },
@@ -167,7 +214,8 @@ export const notification = having(
     id: text, threadId: text, resourceId: text, agentId: text, source: text, kind: text, status: text, summary: text,
     priority: { enum: ['low', 'medium', 'high', 'urgent'] }, payload: anything, dedupeKey: text, coalesceKey: text, coalescedCount: count,
     attributes: record, metadata: record, createdAt: text, updatedAt: text, deliverAt: text, summaryAt: text, deliveryAction: text,
-    deliveryReason: text, deliveryAttempts: count, lastDeliveryAttemptAt: text, lastDeliveryError: text, deliveredSignalId: text,
+    deliveryReason: text, deliveryRule: text,
+    deliveryAttempts: count, lastDeliveryAttemptAt: text, lastDeliveryError: text, deliveredSignalId: text,
     summarySignalId: text, deliveredAt: text, seenAt: text, dismissedAt: text, archivedAt: text, discardedAt: text,
   },
   [
@@ -183,6 +231,7 @@ const countsByStatus: JSONSchema = { type: 'object', additionalProperties: count
 export const notificationPage = having(
   { notifications: listOf(notification), more: flag, counts: countsByStatus }, ['notifications', 'more', 'counts'],
 )
+export const inboxPage = having({ notifications: listOf(notification), more: flag, next: text }, ['notifications', 'more'])
 export const markedNotifications = having({ notifications: listOf(notification) }, ['notifications'])
 export const retriedNotifications = having({ retried: { anyOf: [count, listOf(text)] } }, ['retried'])
 
@@ -241,6 +290,18 @@ export const neverAnswered: JSONSchema = { not: {} }
 /** Of a webhook: what its source answers. */
 export const webhookAnswer = record
 export const alive = having({ status: { const: 'ok' } }, ['status'])
+export const me = having(
+  { id: text, resources: { anyOf: [{ const: '*' }, listOf(text)] }, operator: flag, scopes: listOf(text), version: text },
+  ['id', 'resources', 'operator', 'scopes', 'version'],
+)
+const processFields = having(
+  {
+    owner: text, pid: count, host: text, version: text, startedAt: text, seenAt: text, expiresAt: text,
+    end: { enum: ['closed', 'expired'] }, endedAt: text, threads: count,
+  },
+  ['owner', 'seenAt', 'expiresAt', 'threads'],
+)
+export const processes = having({ processes: listOf(processFields) }, ['processes'])
 export const ready = having({ status: { const: 'ready' } }, ['status'])
 export const ticked = having(
   { threads: count, notifications: count, schedules: count, watches: count, pruned: count },

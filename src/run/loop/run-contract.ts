@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
-import type { JSONObject } from '../../base/json.ts'
+import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { ChildCall, Chunk, Tripwire, Usage } from '../../message/chunk.ts'
+import type { ChildCall, Chunk, FinishReason, Tripwire, Usage } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
@@ -10,6 +10,7 @@ import type { ResolvedModel } from '../model/model.ts'
 import type { AgentExecutionOptions } from '../options.ts'
 import type { StructuredOutput } from '../output/structured-output.ts'
 import type { RequestContext } from '../request-context.ts'
+import type { CallHead } from '../step/prompt-head.ts'
 import type { WaitingCall } from '../step/step-result.ts'
 import type { ToolSet } from '../tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../tools/payloads.ts'
@@ -109,6 +110,27 @@ export interface InputChange {
   added: MessageRow[]
 }
 
+/** A model call for people who look at it later: what its prompt was made of, and how it ended. */
+export interface CallRecord extends PromptRecord {
+  startedAt: number
+  head: CallHead
+  provider?: string
+  modelId?: string
+  specification?: string
+  finishReason: FinishReason
+  usage: Usage
+}
+
+/** What the messages of a prompt were made of. */
+export interface PromptRecord {
+  /** The number of rows of the run's history. */
+  rows: number
+  messages: number
+  hash: string
+  /** The rows of this prompt alone, where a processor changed them: see `AlteredRows`. */
+  altered?: JSONValue
+}
+
 export interface RunCommit {
   step: number
   rows: MessageRow[]
@@ -124,6 +146,8 @@ export interface RunCommit {
   /** Drain the mailbox; `look`: only report whether there is input to drain. Either way the step is complete. */
   drain?: boolean | 'look'
   end?: RunCommitEnd
+  /** The model call that ended before this commit. */
+  call?: CallRecord
 }
 
 export type RunCommitEnd =

@@ -1,14 +1,16 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import type { JSONValue } from '../../base/json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { joinTaint, taintOf, withTaint } from '../../message/taint.ts'
 import { copyMessages } from '../../prompt/copy.ts'
+import { PromptDigest } from '../../prompt/digest.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { isSentSignal } from '../../signals/conversions.ts'
 import type { RowChange } from '../step/step-result.ts'
 import { asChecked } from './other-agents.ts'
-import type { InputChange, RunSetup } from './run-contract.ts'
+import type { InputChange, PromptRecord, RunSetup } from './run-contract.ts'
 
 /** The history of the thread as one run knows it: its rows, the prompt that they make, and the message that the run is writing. */
 export class RunHistory {
@@ -136,7 +138,12 @@ export class RunHistory {
 
   /** Makes the next prompt from other rows. The one after it is made from history again. */
   promptOnce(rows: readonly MessageRow[]): void {
-    this.#prompt.once(rows)
+    this.#prompt.once(rows, encodeAltered(this.rows, rows))
+  }
+
+  /** What the last prompt was made of, with the rows that were appended since. */
+  promptRecord(): PromptRecord {
+    return this.#prompt.record(this.rows.length)
   }
 
   /** The messages that the model received; see `GrowingPrompt.sent`. */
@@ -158,7 +165,10 @@ class GrowingPrompt {
   #messages: LanguageModelV4Message[] = []
   /** The rows of the prompt until it is first read. */
   #first: readonly MessageRow[] | undefined
-  #once: LanguageModelV4Message[] | undefined
+  #once: OncePrompt | undefined
+  /** The prompt that was read last, if it was made once. */
+  #lastOnce: OncePrompt | undefined
+  #digest = new PromptDigest()
   /** Rows that are converted when the next prompt is read: the last output of a run usually isn't. */
   #pending: MessageRow[] = []
 
@@ -187,16 +197,24 @@ class GrowingPrompt {
 
   /** Starts again from these rows: a row changed, or was inserted before the end. */
   rebuild(rows: readonly MessageRow[]): void {
-    if (this.#once) this.#convert(this.#pending, this.#once)
+    for (const once of [this.#once, this.#lastOnce]) if (once) this.#convert(this.#pending, once.messages)
     this.#pending = []
     this.#messages = []
+    this.#digest = new PromptDigest()
     this.#first = rows.slice()
   }
 
   /** The next prompt is made of these rows and of those appended before it is read. It has no effect on the one after it. */
-  once(rows: readonly MessageRow[]): void {
+  once(rows: readonly MessageRow[], altered: JSONValue): void {
     this.#flush()
-    this.#once = this.#convert(inPromptOrder(rows), [])
+    this.#once = { messages: this.#convert(inPromptOrder(rows), []), altered }
+  }
+
+  record(rows: number): PromptRecord {
+    this.#flush()
+    if (!this.#lastOnce) return { rows, messages: this.#messages.length, hash: this.#digest.extend(this.#messages).hash }
+    const { messages, altered } = this.#lastOnce
+    return { rows, messages: messages.length, hash: new PromptDigest().extend(messages).hash, altered }
   }
 
   /**
@@ -213,9 +231,9 @@ class GrowingPrompt {
 
   next(): readonly LanguageModelV4Message[] {
     this.#flush()
-    const messages = this.#once ?? this.#messages
+    this.#lastOnce = this.#once
     this.#once = undefined
-    return messages
+    return this.#lastOnce?.messages ?? this.#messages
   }
 
   #flush(): void {
@@ -223,7 +241,7 @@ class GrowingPrompt {
     this.#first = undefined
     if (this.#pending.length === 0) return
     this.#convert(this.#pending, this.#messages)
-    if (this.#once) this.#convert(this.#pending, this.#once)
+    for (const once of [this.#once, this.#lastOnce]) if (once) this.#convert(this.#pending, once.messages)
     this.#pending = []
   }
 
@@ -231,6 +249,65 @@ class GrowingPrompt {
     for (const row of rows) for (const message of modelMessagesOf(row, this.#tags)) into.push(message)
     return into
   }
+}
+
+interface OncePrompt {
+  messages: LanguageModelV4Message[]
+  altered: JSONValue
+}
+
+/**
+ * The rows of a prompt that a processor changed, as they are stored with its step. A number is the place of a row in the history of the
+ * run, and a pair the first and the last of several; other rows are written out. `of`: the number of rows that the history had then; those
+ * that follow it are at the end of the prompt.
+ */
+interface AlteredRows {
+  of: number
+  rows: Array<number | [from: number, to: number] | AlteredRow>
+}
+
+type AlteredRow = Pick<MessageRow, 'id' | 'messageId' | 'role' | 'content'> & { type?: string }
+
+/** What is larger is not stored: its prompt can't be made again. */
+const maxAltered = 200_000
+
+function encodeAltered(history: readonly MessageRow[], rows: readonly MessageRow[]): JSONValue {
+  const places = new Map(history.map((row, index) => [row, index]))
+  const encoded: AlteredRows['rows'] = []
+  for (const row of rows) {
+    const place = places.get(row)
+    const last = encoded.at(-1)
+    if (place === undefined) {
+      const { id, messageId, role, type, content } = row
+      encoded.push({ id, messageId, role, content, ...(type !== undefined && { type }) })
+    } else if (Array.isArray(last) && last[1] === place - 1) last[1] = place
+    else if (typeof last === 'number' && last === place - 1) encoded[encoded.length - 1] = [last, place]
+    else encoded.push(place)
+  }
+  const altered = JSON.stringify({ of: history.length, rows: encoded })
+  return altered.length > maxAltered ? null : (JSON.parse(altered) as JSONValue)
+}
+
+function decodeAltered(history: readonly MessageRow[], { of, rows }: AlteredRows): { rows: MessageRow[]; appended: MessageRow[] } {
+  const decoded = rows.flatMap((row) => {
+    if (typeof row === 'number') return history[row] ?? []
+    return Array.isArray(row) ? history.slice(row[0], row[1] + 1) : { ...row, createdAt: new Date(0) }
+  })
+  return { rows: decoded, appended: history.slice(of) }
+}
+
+/** The messages of the prompt of a step, made again from stored rows. Null if a processor changed too much of it. */
+export function rebuildMessages(
+  stored: readonly MessageRow[], { rows, altered }: Pick<PromptRecord, 'rows' | 'altered'>, agentId: string, tags: readonly string[],
+): { messages: LanguageModelV4Message[]; hash: string; rows: MessageRow[] } | null {
+  if (altered === null) return null
+  const history = asChecked(stored, agentId).slice(0, rows)
+  const parts = altered === undefined
+    ? { rows: inPromptOrder(history), appended: [] }
+    : decodeAltered(history, altered as unknown as AlteredRows)
+  const made = [...(altered === undefined ? parts.rows : inPromptOrder(parts.rows)), ...parts.appended]
+  const messages = made.flatMap((row) => modelMessagesOf(row, tags))
+  return { messages, hash: new PromptDigest().extend(messages).hash, rows: made }
 }
 
 /** Converting a row of this length takes milliseconds. */

@@ -19,12 +19,12 @@ import type { ResolvedModel } from '../model/model.ts'
 import { defaultMaxSteps, type AgentExecutionOptions } from '../options.ts'
 import type { StructuredOutput } from '../output/structured-output.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { Shown } from '../step/step-recorder.ts'
+import type { Shown, StepRecorder } from '../step/step-recorder.ts'
 import type { StepEnd, StepResult } from '../step/step-result.ts'
 import type { ResolvedTool, ToolSet } from '../tools/tool-set.ts'
 import { ToolDisplay } from '../tools/payloads.ts'
 import { RunHistory } from './run-history.ts'
-import type { ContextSource, RunCommit, RunCommitted, RunHost, RunSetup, ToolPolicy } from './run-contract.ts'
+import type { CallRecord, ContextSource, RunCommit, RunCommitted, RunHost, RunSetup, ToolPolicy } from './run-contract.ts'
 import { SerialQueue } from './serial-queue.ts'
 
 type CallbackName = 'onChunk' | 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'
@@ -70,6 +70,8 @@ export class Run {
   ended = false
   /** The states of lanes that the window lacks, or has out of order, are in the prompt. */
   lanesRepeated = false
+  /** The model call that ended last, until a commit stores it. */
+  finishedCall: { call: Omit<CallRecord, 'finishReason' | 'usage'>; recorder: StepRecorder } | undefined
   /** How often processors requested another answer. */
   retries = 0
   /** The model was asked to correct an answer that does not match the schema. It is asked once. */
@@ -170,6 +172,12 @@ export class Run {
   }
 
   commit(commit: RunCommit): Promise<RunCommitted> {
+    const { finishedCall } = this
+    if (finishedCall) {
+      this.finishedCall = undefined
+      const { call, recorder } = finishedCall
+      commit.call = Object.assign(call, { finishReason: recorder.finishReason, usage: recorder.usage })
+    }
     return this.#ofHost(this.host.commit(commit))
   }
 

@@ -14,6 +14,7 @@ import { GrowingObject } from '../output/structured-output.ts'
 import { parseInput } from '../tools/tool-input.ts'
 import { otherInputOf } from '../tools/tool-set.ts'
 import type { InputContext } from '../tools/tool.ts'
+import { callHead } from './prompt-head.ts'
 import { StepRecorder } from './step-recorder.ts'
 
 /** The output of one model call. `cut`: why its stream was not read to its end. */
@@ -42,17 +43,19 @@ export async function streamStep(run: Run): Promise<StreamedStep> {
   const maxRetries = settings.maxRetries ?? defaultMaxRetries
   let broken: BrokenStream | undefined
   let stream: ModelStream | undefined
+  let call: OpenCall | undefined
   try {
     await run.streamRetries.backOff(run.clock, signal)
     run.host.beforeModelCall?.()
     const { trace } = run
     const options = callOptions(run, change, settings, signal)
+    call = openCall(run, options, change)
     stream = await callModel(models, options, {
       clock: run.clock,
       signal,
       maxRetries,
       trace: trace && ((model, call) => trace.chat(model, call, run.step)),
-      onFailure: run.processors.handlesErrors ? (error) => retryAfterError(run, error, options) : undefined,
+      onFailure: run.processors.handlesErrors ? (error) => retryAfterError(run, error, options, call) : undefined,
     })
     const error = await record(run, stream, recorder)
     if (error) broken = { error, models, index: stream.index, maxRetries }
@@ -62,6 +65,7 @@ export async function streamStep(run: Run): Promise<StreamedStep> {
     run.closeStream()
     stream?.chat?.end(recorder, signal.aborted ? { cut: cutBy(signal) } : { error: broken?.error })
     run.usage = addUsage(run.usage, recorder.usage)
+    if (call) finishCall(run, recorder, call, stream?.model)
   }
   const kind = cutBy(signal)
   if (kind) return cutStep(run, recorder, { kind })
@@ -75,6 +79,26 @@ export async function streamStep(run: Run): Promise<StreamedStep> {
   return { recorder }
 }
 
+type OpenCall = NonNullable<Run['finishedCall']>['call']
+
+/** The record of a call that begins. A call without a thread is stored nowhere. */
+function openCall(run: Run, { tools = [] }: LanguageModelV4CallOptions, change: StepChange): OpenCall | undefined {
+  if (run.threadId === undefined) return undefined
+  const definitions = change.activeTools ?? run.options.activeTools ? tools : run.tools.definitions
+  const head = callHead(change.systemMessages ?? run.system, run.reservedTags, definitions)
+  return Object.assign(run.history.promptRecord(), { startedAt: run.clock.now(), head })
+}
+
+/** Keeps the call for the next commit. */
+function finishCall(run: Run, recorder: StepRecorder, call: OpenCall, model: ModelStream['model'] | undefined): void {
+  if (model) {
+    call.provider = model.provider
+    call.modelId = model.modelId
+    call.specification = model.specificationVersion
+  }
+  run.finishedCall = { call, recorder }
+}
+
 function publishStart(run: Run): ReturnType<Run['publish']> {
   const messageId = run.history.message.next()
   return run.publish(run.chunk('step-start', { messageId, request: {}, warnings: [], startedAt: run.clock.now() }))
@@ -84,12 +108,15 @@ function publishStart(run: Run): ReturnType<Run['publish']> {
  * Lets processors decide whether to call the model once more. Signals that they send are for the next call: they are stored before
  * it, at the end of the prompt, and the answer follows them.
  */
-async function retryAfterError(run: Run, error: HeedError, options: LanguageModelV4CallOptions): Promise<boolean> {
+async function retryAfterError(
+  run: Run, error: HeedError, options: LanguageModelV4CallOptions, call: OpenCall | undefined,
+): Promise<boolean> {
   const retry = await run.processors.apiError(run, error)
   const sent = await run.commitOwnSignals()
   if (sent.length === 0) return retry
   // A new array: the provider may keep the one that it received.
   options.prompt = [...options.prompt, ...sent.flatMap((row) => modelMessagesOf(row, run.reservedTags))]
+  if (call) Object.assign(call, run.history.promptRecord())
   run.history.message.sealed = true
   await publishStart(run)
   return retry

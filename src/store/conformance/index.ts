@@ -6,6 +6,7 @@ import { leaseCases } from './runs/leases.ts'
 import { nestingCases } from './runs/nesting.ts'
 import { orderCases } from './runs/order.ts'
 import { recoveryCases } from './runs/recovery.ts'
+import { stepCases } from './runs/steps.ts'
 import { suspensionCases } from './runs/suspension.ts'
 import { conversationCases } from './threads/conversations.ts'
 import { laneCases } from './threads/lanes.ts'
@@ -33,6 +34,7 @@ export const storeConformance: StoreCase[] = [
   ...suspensionCases,
   ...nestingCases,
   ...endingCases,
+  ...stepCases,
   ...laneCases,
   ...orderCases,
   ...windowCases,

@@ -10,6 +10,8 @@ import type { Quota } from './usage.ts'
 export interface Conversations {
   /** The first rows of messages, by `seq`: the newest unless `after` is given. Their contents are not read. */
   listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }>
+  /** The number of messages; with `before`, of those that begin below this `seq`. */
+  countMessages(scope: Scope, query?: { before?: number }): Promise<number>
   /** The threads that have a message with one of these ids; with `resourceId`, only those of that resource. */
   findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]>
   /**
@@ -42,6 +44,8 @@ export interface MessageStartQuery {
   /** Above this `seq` (exclusive), oldest first. */
   after?: number
   limit: number
+  /** Leaves out so many before the first. */
+  offset?: number
   from?: Date
   to?: Date
 }

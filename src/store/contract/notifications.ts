@@ -70,6 +70,8 @@ export interface NotificationStore extends ThreadDependents {
   getNotification(scope: InboxScope & { id: string }): Promise<NotificationRecord | null>
   /** Newest first. */
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }>
+  /** Over all threads of a resource, or of all resources, newest first. */
+  listInbox(query: InboxQuery): Promise<{ notifications: NotificationRecord[]; more: boolean; next?: string }>
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
   /**
    * Returns the changed records. `now` defaults to the store's clock. Skips records whose status can't change to `status`: see `canBecome`.
@@ -127,6 +129,8 @@ export interface NotificationRecord {
   deliveryAction?: NotificationDeliveryAction
   /** The reason that the policy gave for the decision. */
   deliveryReason?: string
+  /** What decided: `decide`, `sources.<source>`, `priorities.<priority>` or `default` of the policy, or `table`, the agents' default. */
+  deliveryRule?: string
   deliveryAttempts: number
   lastDeliveryAttemptAt?: Date
   lastDeliveryError?: string
@@ -199,6 +203,8 @@ export interface Settlement extends SettlementTerms {
 export interface SettlementTerms {
   action: NotificationDeliveryAction
   reason?: string
+  /** The part of the policy that decided. */
+  rule?: string
   deliverAt?: number
   /** The full text waits for an idle thread; `recheckAt` is when to check if no process reports it. */
   whenIdle?: { recheckAt: number }
@@ -293,6 +299,11 @@ export interface NotificationQuery extends InboxScope, NotificationPage {
   priority?: NotificationPriority | readonly NotificationPriority[]
 }
 
+/** `after`: the `next` of the previous page. */
+export interface InboxQuery extends Omit<NotificationQuery, 'threadId'> {
+  threadId?: string
+}
+
 /** Selects a page of notifications, also in requests. */
 export interface NotificationPage {
   source?: string
@@ -368,8 +379,9 @@ export const maxNotificationId = 200
 export const maxSearchLength = 1_000
 
 /** Rejects an invalid query by the name of its field. Returns the limit. */
-export function validateQuery(query: NotificationQuery): number {
-  validateInboxScope(query)
+export function validateQuery(query: InboxQuery, scope: 'thread' | 'all' = 'thread'): number {
+  const { threadId } = query
+  if (scope === 'thread' || threadId !== undefined) validateInboxScope({ ...query, threadId: threadId ?? '' })
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && !queryFields.has(name)) throw invalidField(name, `is not known. Known: ${[...queryFields].join(', ')}`)
   }

@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { ModelCall, PromptWindow } from './steps.ts'
 import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread-row.ts'
 
 export type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
@@ -29,6 +30,12 @@ export interface MailboxRow {
   boundTo?: string
   reason?: string
   acceptedAt: number
+  /** When a run took it, in which process and under which epoch. */
+  drainedAt?: number
+  drainedBy?: string
+  epoch?: number
+  /** When it got its final state. */
+  settledAt?: number
 }
 
 export interface BegunRun {
@@ -42,6 +49,7 @@ export interface BegunRun {
   resumed: boolean
   /** The lanes of the thread when the run begins. */
   lanes: LaneRow[]
+  window: PromptWindow
 }
 
 /** A step is done when its commit drains or ends the run, unless the end suspends or parks it: then `RunRow.step` is the next one. */
@@ -71,6 +79,8 @@ export interface StepCommit {
   drain?: boolean | 'look'
   /** How the run ends with this commit. With `drain`, it ends only if no signal entered. */
   end?: RunEnd
+  /** The model call of the step: in the first commit after it. */
+  call?: ModelCall
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Conversations } from './messages.ts'
 import type {
   BegunRun, CallDecision, Decided, MailboxRow, RunFilter, RunPage, RunRow, StepCommit, StepCommitted, SuspendedEnd, Window, Windows,
 } from './runs.ts'
+import type { ProcessInfo, StepStore } from './steps.ts'
 import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 import type { Quota, Usage } from './usage.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
@@ -25,7 +26,7 @@ import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - No method blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore {
+export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore {
   /** Creates or migrates the tables. Idempotent; all other methods imply it. */
   open(): Promise<void>
   close(): Promise<void>
@@ -97,8 +98,11 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
    * without it stores leases in the time of each process: their clocks must agree then.
    */
   now?(): number
-  /** Marks `owner` as alive until `until`, by the clock of the store. One row for all its threads. */
-  heartbeat(owner: string, until: number): Promise<void>
+  /**
+   * Marks `owner` as alive until `until`, by the clock of the store. One row for all its threads. It is kept for a week after the last
+   * heartbeat; `info` is that of the first.
+   */
+  heartbeat(owner: string, until: number, info?: ProcessInfo): Promise<void>
   /** Releases all threads of `owner`, so that others need not wait until its heartbeat expires. Cancels signals that are bound to it. */
   resign(owner: string): Promise<void>
   /**
@@ -109,7 +113,10 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
 
   // Reading and editing the mailbox and runs
 
-  listSignals(scope: Scope, options?: { states?: SignalState[]; limit?: number; after?: number }): Promise<MailboxRow[]>
+  /** In the order of `ord`: from `after` on, or, with `before`, the last below it, the newest first. Both bounds are exclusive. */
+  listSignals(
+    scope: Scope, options?: { states?: SignalState[]; limit?: number; after?: number; before?: number },
+  ): Promise<MailboxRow[]>
   getSignal(scope: Scope, id: string): Promise<MailboxRow | null>
   /** Cancels the signals that are still pending; returns their ids. None where the thread is not the one that is `meant`. */
   cancelSignals(scope: Scope, ids: readonly string[], meant?: MeantThread): Promise<string[]>
@@ -345,6 +352,7 @@ export interface WantedTitle {
 /** For readers of whole messages. */
 export type { Message }
 export type * from './runs.ts'
+export type * from './steps.ts'
 export type { Quota, Usage } from './usage.ts'
 export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 export type {

@@ -146,6 +146,10 @@ function storeSend(tables: ThreadTables, send: Send, { found, route, rows, prepa
     boundTo: send.boundTo ?? null,
     reason: null,
     acceptedAt: send.now,
+    drainedAt: null,
+    drainedBy: null,
+    epoch: null,
+    settledAt: null,
   }
   thread.nextOrd += 1
   thread.updatedAt = send.now
@@ -201,6 +205,7 @@ function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, r
   if (thread.owner === null) thread.epoch += 1
   const stored = appendOutsideRun(tables, thread, rows)
   transitionSignal(mail, 'consume')
+  mail.settledAt = tables.now()
   mail.rows = encodeRowIds(stored)
   return stored
 }

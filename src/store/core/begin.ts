@@ -4,7 +4,10 @@ import type { BegunRun, Claimed, Fence, FormerLease, MailboxRow, Scope, Window, 
 import { cutOrdinal, isExact, turnBoundary, windowStart } from '../contract/window.ts'
 import { fencedThread, grantLease, isAlive, releaseLease, reserveRun, scopedThread, transitionThread } from './lease.ts'
 import { cancelMail, encodeOrdRanges, runnable, startingMail, takeMail } from './mailbox.ts'
-import { laneRow, messageRow, runRow, threadRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from './records.ts'
+import {
+  laneRow, messageRow, runRow, threadRow, type MailRecord, type RowRecord, type RunRecord, type TakeoverRecord, type ThreadRecord,
+  type ThreadRef,
+} from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
 export function claimThread(
@@ -33,7 +36,9 @@ export function claimThread(
     }
     return null
   }
+  const lost = thread.status === 'idle' ? undefined : thread.owner
   const fence = grantLease(thread, thread.status === 'idle' ? 'wake' : 'take-over', owner)
+  if (lost !== undefined) addTakeover(tables, thread, fence, { runId: start.runId, step: 0, lost })
   reserveRun(thread, start.runId, agentId)
   tables.putThread(thread)
   return { fence, agentId, takenOver: false }
@@ -43,9 +48,20 @@ function takeOver(
   tables: ThreadTables, thread: ThreadRecord, agentId: string, owner: string, agentIds: readonly string[] | undefined,
 ): Claimed | null {
   if (agentIds && !agentIds.includes(agentId)) return null
+  const run = thread.runId === null ? undefined : tables.run(thread, thread.runId)
+  const lost = thread.owner
   const fence = grantLease(thread, 'take-over', owner)
+  // A decision released the lease; the first claim after it takes nothing over.
+  if (run && (lost !== null || run.attempts > 0)) addTakeover(tables, thread, fence, { runId: run.runId, step: run.step, lost })
   tables.putThread(thread)
   return { fence, agentId, takenOver: true }
+}
+
+/** Records that another process has the lease now. */
+function addTakeover(
+  tables: ThreadTables, thread: ThreadRecord, { owner, epoch }: Fence, taken: Pick<TakeoverRecord, 'runId' | 'step' | 'lost'>,
+): void {
+  tables.steps.addTakeover(thread, { ...taken, owner, epoch, at: tables.now() })
 }
 
 /** The last attempt does not count towards parking the run: the store failed, not the run. */
@@ -70,7 +86,7 @@ export function resign(tables: ThreadTables, owner: string): void {
   tables.lockOwned?.(owner)
   tables.handOver(owner)
   tables.cancelBound(owner, 'The process of its caller ended before its run began.')
-  tables.processes.remove(owner)
+  tables.processes.close(owner)
 }
 
 export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): BegunRun | null {
@@ -147,6 +163,7 @@ function startRun(
     lost: null,
     ordinal: thread.ordinal,
     taken: encodeOrdRanges(mail),
+    decisions: null,
   }
   tables.addRun(thread, run)
   thread.runId = runId
@@ -159,13 +176,15 @@ function startRun(
 /** Without `taken`, the run is continued. */
 function begunRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window, taken?: MailboxRow[]): BegunRun {
   const lanes = tables.lanes(thread)
+  const { rows, cut } = windowRows(tables, thread, run, window)
   return {
     run: runRow(thread, run),
     thread: threadRow(thread, lanes),
     lanes: lanes.filter(({ version }) => version > 0).map((lane) => laneRow(thread, lane)),
-    rows: windowRows(tables, thread, run, window).map((row) => tables.decoded?.(thread, row) ?? messageRow(thread, row)),
+    rows: rows.map((row) => tables.decoded?.(thread, row) ?? messageRow(thread, row)),
     taken: taken ?? [],
     resumed: taken === undefined,
+    window: { from: rows[0]?.seq ?? run.firstSeq, cut },
   }
 }
 
@@ -176,21 +195,25 @@ function begunRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, wi
  */
 function windowRows(
   tables: ThreadTables, thread: ThreadRecord, run: Pick<RunRecord, 'firstSeq' | 'ordinal'>, window: Window, coming = 0,
-): RowRecord[] {
-  if (window === false) return tables.rowsFrom(thread, run.firstSeq)
+): { rows: RowRecord[]; cut: number } {
+  if (window === false) return { rows: tables.rowsFrom(thread, run.firstSeq), cut: 0 }
   // An exact window counts the messages before the input.
   const ordinal = isExact(window) ? run.ordinal - coming - inputCount(tables, thread, run) : run.ordinal
   const start = windowStart(ordinal, window)
-  if (start === 0) return tables.rowsFrom(thread, 0)
+  if (start === 0) return { rows: tables.rowsFrom(thread, 0), cut: 0 }
 
   // Deleted messages leave gaps in the ordinals; the low mark counts the messages that exist.
   const lowest = tables.countedBack(thread, ordinal, window.low)
   const first = tables.countedFrom(thread, Math.min(start + 1, lowest?.ordinal ?? 1))
   const boundary = first && tables.countedFrom(thread, turnBoundary(first, window))
   const cut = cutOrdinal(start, window)
-  return tables
-    .rowsFrom(thread, Math.min(boundary?.seq ?? run.firstSeq, run.firstSeq))
-    .filter((row) => !(row.role === 'context' && row.ordinal < cut && isRecallBlock(messageRow(thread, row))))
+  const rows = tables.rowsFrom(thread, Math.min(boundary?.seq ?? run.firstSeq, run.firstSeq))
+  return { rows: rows.filter((row) => !isCut(thread, row, cut)), cut }
+}
+
+/** Whether the row is a recall block from before the cut of a window. */
+export function isCut(thread: ThreadRef, row: RowRecord, cut: number): boolean {
+  return row.role === 'context' && row.ordinal < cut && isRecallBlock(messageRow(thread, row))
 }
 
 /** The number of counted messages in the input that started a run. */
@@ -201,7 +224,7 @@ function inputCount(tables: ThreadTables, thread: ThreadRecord, { firstSeq, ordi
 export function readWindow(tables: ThreadTables, scope: Scope, window: Window, coming: number): MessageRow[] {
   const thread = scopedThread(tables, scope)
   const run = { firstSeq: thread.nextSeq, ordinal: thread.ordinal + coming }
-  return windowRows(tables, thread, run, window, coming).map((row) => messageRow(thread, row))
+  return windowRows(tables, thread, run, window, coming).rows.map((row) => messageRow(thread, row))
 }
 
 export function retryParked(

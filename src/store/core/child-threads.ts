@@ -1,7 +1,7 @@
 import type { MessagePart } from '../../message/message.ts'
 import { childThreadId } from '../contract/thread-row.ts'
 import type { CallDecision, ChildCall, MadeDecision, SuspendedCall } from '../contract/threads.ts'
-import { madeAbout, recordMade } from './decision-records.ts'
+import { addDecision, madeAbout, recordMade } from './decision-records.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { releaseLease, transitionThread } from './lease.ts'
 import { cancelMail } from './mailbox.ts'
@@ -53,6 +53,7 @@ export function withChildDecisions(
     const { approvalId } = call.child
     const made = approvalId !== undefined && child.resourceId === thread.resourceId ? madeAbout(tables, child, approvalId) : undefined
     if (made) recordMade(tables, thread, run, call.toolCallId, made)
+    if (made) addDecision(run, call, made)
     return { ...call, decision: {} }
   })
 }
@@ -96,6 +97,7 @@ export function decideChild(
   const continued = decideChild(tables, below.thread, below.call, decision, made)
   run.suspended = JSON.stringify(calls)
   recordMade(tables, below.thread, run, below.call.toolCallId, made)
+  addDecision(run, below.call, made)
   if (calls.every((other) => other.decision)) {
     resumeRun(tables, below.thread, run)
     return [below.thread.id, ...continued]
@@ -134,6 +136,7 @@ export function resumeParents(
   call.decision = {}
   run.suspended = JSON.stringify(calls)
   if (made) recordMade(tables, parent, run, call.toolCallId, made)
+  if (made) addDecision(run, call, made)
   const above = { runId: run.runId, toolCallId: call.toolCallId }
   if (calls.some((other) => !other.decision)) {
     tables.putThread(parent)

@@ -2,14 +2,16 @@ import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted, SuspendedCall } from '../contract/threads.ts'
+import type { Fence, MailboxRow, ModelCall, RunEnd, StepCommit, StepCommitted, SuspendedCall } from '../contract/threads.ts'
 import { removeRowsFrom, resumeRun, withChildDecisions } from './child-threads.ts'
 import { wasDecided } from './decision-records.ts'
 import { advanceLane, removeLaneSignals, withLaneVersion } from './lanes.ts'
 import { fencedThread, releaseLease, reserveRun, transitionThread } from './lease.ts'
 import { encodeOrdRanges, finishTaken, pendingAfterRun, runnable, startingMail, takeMail } from './mailbox.ts'
 import { appendToRun, mergeTail, removeStaleQuotes, rowsWithValidQuotes } from './messages.ts'
-import { jsonOrNull, prepareRows, type MailRecord, type PreparedRow, type RunRecord, type ThreadRecord } from './records.ts'
+import {
+  jsonOrNull, prepareRows, type MailRecord, type PreparedRow, type RunRecord, type StepRecord, type ThreadRecord,
+} from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { markUntitled } from './threads.ts'
 import { applyStaged } from './working-memory.ts'
@@ -22,6 +24,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const { end } = commit
   const encoded = encodeCommit(commit)
   if (end?.status === 'rejected') {
+    if (commit.call) addStep(tables, thread, fence, commit, commit.call)
     if (commit.removed) removeMessages(tables, thread, commit.removed)
     const gone = reject(tables, thread, run, end.error)
     return { rows: [], taken: [], ...endRun(tables, thread, run, end, encoded, fence.owner), ...(gone.length > 0 && { gone }) }
@@ -31,6 +34,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
   const kept = commit.quoted ? rowsWithValidQuotes(tables, thread, commit.rows, commit.quoted) : commit.rows
   const appended = prepareRows(lane ? withLaneVersion(tables, thread, kept, lane) : kept, commit)
+  if (commit.call) addStep(tables, thread, fence, commit, commit.call)
   if (revised) for (const row of revised) reviseRow(tables, thread, run, row)
   if (commit.removed) removeMessages(tables, thread, commit.removed)
   const rows = appendToRun(tables, thread, appended)
@@ -44,6 +48,34 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   tables.putThread(thread)
   const waits = commit.drain === 'look' && enteringMail(tables, thread, run, fence.owner).length > 0
   return { rows, taken, ended: false, more: false, ...(waits && { waits }) }
+}
+
+/** Adds the step of a model call. Encodes it before it writes. */
+function addStep(tables: ThreadTables, thread: ThreadRecord, { owner, epoch }: Fence, { runId, step }: StepCommit, call: ModelCall): void {
+  const { head, window } = call
+  const record: StepRecord = {
+    seq: thread.nextSeq,
+    step,
+    epoch,
+    runId,
+    owner,
+    startedAt: call.startedAt,
+    finishedAt: tables.now(),
+    provider: call.provider ?? null,
+    modelId: call.modelId ?? null,
+    specification: call.specification ?? null,
+    finish: call.finishReason ?? null,
+    usage: jsonOrNull(call.usage),
+    head: head.hash,
+    windowFrom: window.from,
+    windowCut: window.cut,
+    rowCount: call.rows,
+    messages: call.messages,
+    hash: call.hash,
+    altered: call.altered === undefined ? null : JSON.stringify(call.altered),
+  }
+  tables.steps.add(thread, record)
+  if (head.text !== undefined) tables.steps.putHead(head)
 }
 
 /** The threads that a commit reads: its own, those that it quotes, and those of agents that its calls wait for. */

@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
-import type { CallDecision, Decided, MadeDecision, SuspendedCall } from '../contract/threads.ts'
+import type { CallDecision, Decided, MadeDecision, RunDecision, SuspendedCall } from '../contract/threads.ts'
 import type { RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
@@ -46,6 +46,12 @@ export function earlierDecision(tables: ThreadTables, thread: ThreadRecord, deci
   return { runId: mail.runId, toolCallId, agentId: mail.agentId, made, parents: [], children: [] }
 }
 
+/** Adds a decision to those of the run, for people who ask who decided. The caller puts the run. */
+export function addDecision(run: RunRecord, { toolCallId, toolName, kind }: SuspendedCall, made: MadeDecision): void {
+  const earlier = run.decisions === null ? [] : (JSON.parse(run.decisions) as RunDecision[])
+  run.decisions = JSON.stringify([...earlier, { toolCallId, toolName, kind, ...made }])
+}
+
 /** Keeps a decision for its repeats and for later deciders. The caller puts the thread. */
 export function recordDecision(
   tables: ThreadTables, thread: ThreadRecord, run: RunRecord, decision: CallDecision, { toolCallId, made }: Decided,
@@ -83,6 +89,10 @@ function addRecord(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, i
     boundTo: null,
     reason: null,
     acceptedAt: tables.now(),
+    drainedAt: null,
+    drainedBy: null,
+    epoch: null,
+    settledAt: null,
   })
   thread.nextOrd += 1
 }

@@ -42,11 +42,15 @@ export function transitionSignal(mail: MailRecord, event: SignalEvent): void {
 export function takeMail(
   tables: ThreadTables, thread: ThreadRecord, pending: readonly MailRecord[], run: { runId: string; step: number },
 ): MailboxRow[] {
+  const now = tables.now()
   return pending.map((mail) => {
     const rows = appendToRun(tables, thread, takePrepared(mail, run) ?? prepareRows(rowsOfMail(tables, thread, mail), run))
     transitionSignal(mail, 'take')
     mail.runId = run.runId
     mail.step = run.step
+    mail.drainedAt = now
+    mail.drainedBy = thread.owner
+    mail.epoch = thread.epoch
     mail.rows = encodeRowIds(rows)
     tables.putMail(thread, mail)
     return mailboxRow(thread, mail, rows)
@@ -86,6 +90,7 @@ export function pendingAfterRun(tables: ThreadTables, thread: ThreadRecord, clea
 export function cancelMail(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, reason: string): void {
   transitionSignal(mail, 'cancel')
   mail.reason = reason
+  mail.settledAt = tables.now()
   tables.putMail(thread, mail)
   removeLaneSignals(tables, thread, [mail.id])
 }

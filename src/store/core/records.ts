@@ -1,7 +1,7 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, ThreadStatus, Waiting } from '../../machine.ts'
 import type { MessageRow, RowRole } from '../../message/row.ts'
-import type { LaneRow, MailboxRow, RunRow, RunStatus, SuspendedCall, ThreadRow } from '../contract/threads.ts'
+import type { LaneRow, MailboxRow, ProcessInfo, RunRow, RunStatus, SuspendedCall, ThreadRow } from '../contract/threads.ts'
 
 /**
  * The records that a store keeps, and the rows of the contract that are read from them. A record is flat: its fields are columns, JSON is
@@ -76,6 +76,10 @@ export interface MailRecord extends Waiting {
   readonly boundTo: string | null
   reason: string | null
   readonly acceptedAt: number
+  drainedAt: number | null
+  drainedBy: string | null
+  epoch: number | null
+  settledAt: number | null
   /** Set only in the transaction that accepts the signal, and only if its run may begin in the same transaction. */
   prepared?: PreparedMail | undefined
 }
@@ -112,6 +116,41 @@ export interface RunRecord {
   readonly ordinal: number
   /** The `ord`s of the signals that it took and that are not in a final state: see `encodeOrdRanges`. */
   taken: string | null
+  /** The decisions about its calls, as JSON. */
+  decisions: string | null
+}
+
+/** A step and its model call. */
+export interface StepRecord {
+  /** Of the first row after its prompt. */
+  readonly seq: number
+  readonly step: number
+  readonly epoch: number
+  readonly runId: string
+  readonly owner: string
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly provider: string | null
+  readonly modelId: string | null
+  readonly specification: string | null
+  readonly finish: string | null
+  readonly usage: string | null
+  readonly head: string
+  readonly windowFrom: number
+  readonly windowCut: number
+  readonly rowCount: number
+  readonly messages: number
+  readonly hash: string
+  readonly altered: string | null
+}
+
+export interface TakeoverRecord {
+  readonly epoch: number
+  readonly runId: string
+  readonly step: number
+  readonly lost: string | null
+  readonly owner: string
+  readonly at: number
 }
 
 /** The last heartbeat of a process. */
@@ -120,6 +159,7 @@ export interface HeartbeatRecord {
   until: number
   /** The time between the heartbeat and `until`, in milliseconds. */
   length: number
+  info?: ProcessInfo | undefined
   /** The time at which it was read, where the database has a clock of its own. */
   now?: number
 }
@@ -291,6 +331,10 @@ export function mailboxRow(thread: ThreadRef, mail: MailRecord, rows: MessageRow
   if (mail.options !== null) row.options = JSON.parse(mail.options) as JSONObject
   if (mail.boundTo !== null) row.boundTo = mail.boundTo
   if (mail.reason !== null) row.reason = mail.reason
+  if (mail.drainedAt !== null) row.drainedAt = mail.drainedAt
+  if (mail.drainedBy !== null) row.drainedBy = mail.drainedBy
+  if (mail.epoch !== null) row.epoch = mail.epoch
+  if (mail.settledAt !== null) row.settledAt = mail.settledAt
   return row
 }
 

@@ -5,7 +5,7 @@ import { checkDecision, findUndecided } from '../contract/decisions.ts'
 import { threadsAbove } from '../contract/thread-row.ts'
 import type { CallDecision, Decided, MadeDecision, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
 import { decideChild, resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
-import { earlierDecision, earlierMade, madeDecision, recordDecision } from './decision-records.ts'
+import { addDecision, earlierDecision, earlierMade, madeDecision, recordDecision } from './decision-records.ts'
 import { grantLease, releaseLease, scopedThread } from './lease.ts'
 import { finishTaken, pendingAfterRun } from './mailbox.ts'
 import { appendToRun, mergeTail } from './messages.ts'
@@ -31,6 +31,7 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   run.suspended = JSON.stringify(calls)
   const decided: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, made, parents: [], children }
   recordDecision(tables, thread, run, decision, decided)
+  addDecision(run, call, made)
   if (calls.every((other) => other.decision)) {
     if (owner !== undefined) decided.fence = grantLease(thread, 'resume', owner)
     resumeRun(tables, thread, run)

@@ -1,9 +1,9 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { Window } from '../contract/threads.ts'
+import type { PromptHead, Window } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
 import type {
   CountedRow, HeartbeatRecord, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow,
-  ThreadRecord, TitleRecord, WorkingMemoryRecord,
+  StepRecord, TakeoverRecord, ThreadRecord, TitleRecord, WorkingMemoryRecord,
 } from './records.ts'
 
 /**
@@ -129,6 +129,7 @@ export interface ThreadTables {
   readonly workingMemory: WorkingMemoryTable
   readonly titles: TitleTable
   readonly processes: ProcessTable
+  readonly steps: StepTable
 
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void
@@ -161,7 +162,16 @@ export interface TitleTable {
 export interface ProcessTable {
   heartbeat(owner: string): HeartbeatRecord | undefined
   putHeartbeat(owner: string, heartbeat: HeartbeatRecord): void
-  remove(owner: string): void
+  /** The process released its threads: it counts as gone. */
+  close(owner: string): void
+}
+
+/** The steps of runs, the heads of their prompts, and the takeovers of threads. */
+export interface StepTable {
+  add(thread: ThreadRecord, step: StepRecord): void
+  /** Stores the texts that the head has, unless they are stored. */
+  putHead(head: PromptHead): void
+  addTakeover(thread: ThreadRecord, takeover: TakeoverRecord): void
 }
 
 /** Messages that meet all of these. A time is that of a message's first row. */

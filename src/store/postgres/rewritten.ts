@@ -36,10 +36,11 @@ const notificationColumns = (/SELECT([\s\S]*?)FROM heed_notifications n/.exec(no
  */
 export const rewritten: Rewritten = {
   threads: {
-    processByServer: `SELECT until, length, ${serverTime} AS now FROM heed_processes WHERE owner = $1`,
+    processByServer: `SELECT until, length, ${serverTime} AS now FROM heed_processes WHERE owner = $1 AND closed_at IS NULL`,
     putProcessByServer: `
-      INSERT INTO heed_processes (owner, until, length) VALUES ($1, ${serverTime} + $2, $3)
-      ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
+      INSERT INTO heed_processes (owner, until, length, pid, host, version, started_at) VALUES ($1, ${serverTime} + $2, $3, $4, $5, $6, $7)
+      ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length, closed_at = NULL`,
+    closeProcessByServer: `UPDATE heed_processes SET closed_at = ${serverTime} WHERE owner = $1`,
     forgetProcessesByServer: `DELETE FROM heed_processes WHERE until < ${serverTime} + $1`,
     removeQuotes: `
       DELETE FROM heed_messages WHERE thread = $1 AND role = 'context' AND heed_quotes_any(content, $2)`,

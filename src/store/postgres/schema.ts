@@ -1,3 +1,4 @@
+import { stepSchema } from '../sql/steps/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
 import { functions, triggers } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
@@ -60,4 +61,7 @@ function translateTypes(statement: string): string {
 }
 
 /** Version n is the state after the first n steps. A released step never changes. */
-export const steps: readonly string[] = [`${tables}\n${functions}\n${own}\n${triggers}`, recallIndex]
+export const steps: readonly string[] = [`${tables}
+${functions}
+${own}
+${triggers}`, recallIndex, translateTables(stepSchema)]

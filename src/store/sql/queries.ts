@@ -33,13 +33,16 @@ export function lifeOf(statements: Statements, threadId: string): number {
 }
 
 export function listSignals(
-  statements: Statements, tables: SqlTables, scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number },
+  statements: Statements, tables: SqlTables, scope: Scope,
+  options: { states?: SignalState[]; limit?: number; after?: number; before?: number },
 ): MailboxRow[] {
   const thread = scopedThread(tables, scope)
   const wanted = new Conditions().add('thread = ? AND ord > ?', thread.key, options.after ?? 0)
+  // Records of decisions are in the mailbox, and are no signals.
+  if (options.before !== undefined) wanted.add(`ord < ? AND (rows <> '[]' OR id NOT LIKE 'deci%:%')`, options.before)
   if (options.states?.every((state) => state === 'pending')) wanted.add('open = 1')
   if (options.states) wanted.add('state IN (SELECT value FROM json_each(?))', JSON.stringify(options.states))
-  const text = `SELECT ${mailColumns} FROM heed_mailbox ${wanted.where} ORDER BY ord LIMIT ?`
+  const text = `SELECT ${mailColumns} FROM heed_mailbox ${wanted.where} ORDER BY ord${options.before === undefined ? '' : ' DESC'} LIMIT ?`
   const found = statements.all<MailRecord>(text, ...wanted.values, options.limit ?? noLimit)
   return found.map((mail) => mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)))
 }
@@ -159,10 +162,19 @@ export function listMessageStarts(
   const direction = query.after === undefined ? 'DESC' : 'ASC'
   const text = `
     SELECT seq, message_id AS messageId, created_at AS createdAt FROM heed_messages ${wanted.where}
-    ORDER BY seq ${direction} LIMIT ?`
-  const found = statements.all<{ seq: number; messageId: string; createdAt: number }>(text, ...wanted.values, query.limit + 1)
+    ORDER BY seq ${direction} LIMIT ? OFFSET ?`
+  const values = [...wanted.values, query.limit + 1, query.offset ?? 0]
+  const found = statements.all<{ seq: number; messageId: string; createdAt: number }>(text, ...values)
   const page = found.slice(0, query.limit).map(({ createdAt, ...start }) => ({ ...start, createdAt: new Date(createdAt) }))
   return { starts: page, more: found.length > page.length }
+}
+
+/** The number of messages of a thread; with `before`, of those that begin below this `seq`. */
+export function countMessages(statements: Statements, tables: SqlTables, scope: Scope, before: number | undefined): number {
+  const thread = scopedThread(tables, scope)
+  const wanted = new Conditions().add('thread = ?', thread.key).add(startsMessage)
+  if (before !== undefined) wanted.add('seq < ?', before)
+  return statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_messages ${wanted.where}`, ...wanted.values)?.total ?? 0
 }
 
 /** Finds messages by id in all threads. A row of a message has the id of the message or an id of its own; each case has its index. */

@@ -6,8 +6,8 @@ import type { Statements } from './statements.ts'
 
 // The tables beside the threads. Each call is a statement: a transaction caches none of their records.
 
-/** A process without a heartbeat for a day is deleted; a process that is unknown counts as dead, too. */
-const forgetProcessAfterMs = 86_400_000
+/** A process without a heartbeat for a week is deleted; a process that is unknown counts as dead, too. */
+const forgetProcessAfterMs = 7 * 86_400_000
 
 export class SqlProcesses implements ProcessTable {
   readonly #db: Statements
@@ -22,14 +22,16 @@ export class SqlProcesses implements ProcessTable {
     return this.#db.one<HeartbeatRecord>(this.#clock.byServer ? sql.processByServer : sql.process, owner)
   }
 
-  putHeartbeat(owner: string, { until, length }: HeartbeatRecord): void {
+  putHeartbeat(owner: string, { until, length, info }: HeartbeatRecord): void {
     const { byServer } = this.#clock
-    this.#db.execute(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length)
+    const described = [info?.pid ?? null, info?.host ?? null, info?.version ?? null, info?.startedAt ?? null]
+    this.#db.execute(byServer ? sql.putProcessByServer : sql.putProcess, owner, byServer ? length : until, length, ...described)
     this.#db.execute(byServer ? sql.forgetProcessesByServer : sql.forgetProcesses, (byServer ? 0 : until) - forgetProcessAfterMs)
   }
 
-  remove(owner: string): void {
-    this.#db.execute(sql.removeProcess, owner)
+  close(owner: string): void {
+    if (this.#clock.byServer) this.#db.execute(sql.closeProcessByServer, owner)
+    else this.#db.execute(sql.closeProcess, this.#clock.now(), owner)
   }
 }
 

@@ -15,12 +15,13 @@ export const rowColumns = `
 
 export const mailColumns = `
   ord, id, agent_id AS agentId, route, kind, state, run_id AS runId, start_run_id AS startRunId, step, rows, options,
-  bound_to AS boundTo, reason, accepted_at AS acceptedAt`
+  bound_to AS boundTo, reason, accepted_at AS acceptedAt, drained_at AS drainedAt, drained_by AS drainedBy, epoch,
+  settled_at AS settledAt`
 
 export const runColumns = `
   r.run_id AS runId, r.agent_id AS agentId, r.status, r.epoch, r.step, r.attempts, r.options, r.started, r.suspended,
   r.started_at AS startedAt, r.ended_at AS endedAt, r.suspended_at AS suspendedAt, r.error, r.usage, r.first_seq AS firstSeq,
-  r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal, r.taken`
+  r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal, r.taken, r.decisions`
 
 const workingMemoryColumns = `version, value, at, change_id AS changeId, tainted_by AS taintedBy`
 
@@ -87,18 +88,22 @@ export const sql = {
     WHERE thread = ? AND open = 1 AND bound_to IS NOT NULL AND state = 'pending' ORDER BY ord`,
   addMail: `
     INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, rows, options,
-      bound_to, reason, accepted_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      bound_to, reason, accepted_at, drained_at, drained_by, epoch, settled_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   changeMail: `UPDATE heed_mailbox SET route = ?, state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
   closeMail: `
-    UPDATE heed_mailbox SET route = ?, state = ?, run_id = ?, step = ?, rows = ?, reason = ?, open = NULL WHERE thread = ? AND ord = ?`,
+    UPDATE heed_mailbox SET route = ?, state = ?, run_id = ?, step = ?, rows = ?, reason = ?, drained_at = ?, drained_by = ?, epoch = ?,
+      settled_at = ?, open = NULL
+    WHERE thread = ? AND ord = ?`,
   // Positions are unique, so the new ones are negative at first.
   moveMail: `UPDATE heed_mailbox SET ord = ? WHERE thread = ? AND id = ?`,
   settleOrder: `UPDATE heed_mailbox SET ord = -ord WHERE thread = ? AND ord < 0`,
   finishTaken: `
-    UPDATE heed_mailbox INDEXED BY heed_mailbox_ord SET state = ?, reason = ?
+    UPDATE heed_mailbox INDEXED BY heed_mailbox_ord SET state = ?, reason = ?, settled_at = ?
     WHERE thread = ? AND ord BETWEEN ? AND ? AND state = 'taken'`,
-  cancelBound: `UPDATE heed_mailbox SET state = 'cancelled', open = NULL, reason = ? WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
+  cancelBound: `
+    UPDATE heed_mailbox SET state = 'cancelled', open = NULL, reason = ?, settled_at = ?
+    WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
 
   run: `SELECT ${runColumns} FROM heed_runs r WHERE r.run_id = ? AND r.thread = ?`,
   activeRun: `
@@ -110,7 +115,7 @@ export const sql = {
     ON CONFLICT (run_id, thread) DO NOTHING`,
   putRun: `
     UPDATE heed_runs SET status = ?, epoch = ?, step = ?, attempts = ?, started = ?, suspended = ?, ended_at = ?, suspended_at = ?,
-      error = ?, usage = ?, seal_seq = ?, staged = ?, lost = ?, taken = ?
+      error = ?, usage = ?, seal_seq = ?, staged = ?, lost = ?, taken = ?, decisions = ?
     WHERE run_id = ? AND thread = ?`,
 
   row: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND id = ?`,
@@ -184,18 +189,19 @@ export const sql = {
     FROM heed_titles WHERE agent_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
   handOverTitles: `UPDATE heed_titles SET owner = NULL, due_at = ? WHERE owner = ?`,
 
-  process: `SELECT until, length FROM heed_processes WHERE owner = ?`,
+  process: `SELECT until, length FROM heed_processes WHERE owner = ? AND closed_at IS NULL`,
   putProcess: `
-    INSERT INTO heed_processes (owner, until, length) VALUES (?, ?, ?)
-    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
+    INSERT INTO heed_processes (owner, until, length, pid, host, version, started_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length, closed_at = NULL`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,
   // The same on a server, whose processes need not agree about the time: the statement's own counts.
-  processByServer: `SELECT until, length, ${serverTime} AS now FROM heed_processes WHERE owner = ?`,
+  processByServer: `SELECT until, length, ${serverTime} AS now FROM heed_processes WHERE owner = ? AND closed_at IS NULL`,
   putProcessByServer: `
-    INSERT INTO heed_processes (owner, until, length) VALUES (?, ${serverTime} + ?, ?)
-    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length`,
+    INSERT INTO heed_processes (owner, until, length, pid, host, version, started_at) VALUES (?, ${serverTime} + ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, length = excluded.length, closed_at = NULL`,
   forgetProcessesByServer: `DELETE FROM heed_processes WHERE until < ${serverTime} + ?`,
-  removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
+  closeProcess: `UPDATE heed_processes SET closed_at = ? WHERE owner = ?`,
+  closeProcessByServer: `UPDATE heed_processes SET closed_at = ${serverTime} WHERE owner = ?`,
   // A graceful handover does not count as an attempt.
   handOverRuns: `
     UPDATE heed_runs SET attempts = CASE WHEN attempts > 1 THEN attempts - 1 ELSE 1 END

@@ -6,8 +6,8 @@ import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
-  NewThread, Quota, RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow,
-  ThreadsEnded, ThreadStore,  TitleClaim, Usage, WantedTitle, Window, Windows,
+  NewThread, ProcessInfo, ProcessRow, Quota, RowQuery, RunDetails, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted,
+  StoredPrompt, SuspendedEnd, ThreadQuery, ThreadRow, ThreadsEnded, ThreadStore, TitleClaim, Usage, WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
@@ -35,10 +35,13 @@ import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.
 import { foreseeCommit, foreseeSend } from './foresight.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {
-  countRuns, findMessages, findRun, lifeOf, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan,
+  countMessages, countRuns, findMessages, findRun, lifeOf, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads,
+  type Orphan,
 } from './queries.ts'
 import { SqlSchedules } from './schedules.ts'
 import type { Statements } from './statements.ts'
+import { KnownHeads } from './steps/known-heads.ts'
+import { listProcesses, listRunDetails, pruneHeads, readPrompt } from './steps/steps.ts'
 import { SqlSubscriptions } from './subscriptions.ts'
 import type { SqlTables } from './tables.ts'
 import { forgetDependents } from './thread-dependents.ts'
@@ -60,6 +63,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   #opening: Promise<OpenedConnection> | undefined
   #connected: SqlConnection | undefined
   #domains: Partial<StoreDomains> | undefined
+  readonly #heads = new KnownHeads()
   #closed = false
 
   constructor({ id, clock = systemClock, retention }: SqlStoreOptions) {
@@ -132,11 +136,17 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#write((tables) => beginRun(tables, fence, windows))
   }
 
-  commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
-    return this.#write((tables, statements) => {
-      if (statements.foresee) foreseeCommit(statements, fence, commit)
-      return commitStep(tables, fence, commit)
+  async commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
+    const { call } = commit
+    const now = call && this.now()
+    const head = call && this.#heads.withoutKnown(call.head, now ?? 0)
+    const step = call && head && head !== call.head ? { ...commit, call: { ...call, head } } : commit
+    const committed = await this.#write((tables, statements) => {
+      if (statements.foresee) foreseeCommit(statements, fence, step)
+      return commitStep(tables, fence, step)
     })
+    if (head?.text !== undefined && now !== undefined) this.#heads.add(head, now)
+    return committed
   }
 
   decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {
@@ -156,10 +166,10 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   }
 
   /** Runs before all queued writes: a busy process must not count as dead. */
-  async heartbeat(owner: string, until: number): Promise<void> {
+  async heartbeat(owner: string, until: number, info?: ProcessInfo): Promise<void> {
     const length = until - this.now()
     const connection = await this.connection()
-    return connection.write((tables) => tables.processes.putHeartbeat(owner, { until, length }), { first: true })
+    return connection.write((tables) => tables.processes.putHeartbeat(owner, { until, length, info }), { first: true })
   }
 
   resign(owner: string): Promise<void> {
@@ -170,7 +180,9 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#read((tables, statements) => listOrphans(statements, tables, now, limit, agentIds))
   }
 
-  listSignals(scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number } = {}): Promise<MailboxRow[]> {
+  listSignals(
+    scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number; before?: number } = {},
+  ): Promise<MailboxRow[]> {
     return this.#read((tables, statements) => listSignals(statements, tables, scope, options))
   }
 
@@ -284,6 +296,10 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#read((tables, statements) => listMessageStarts(statements, tables, scope, query))
   }
 
+  countMessages(scope: Scope, { before }: { before?: number } = {}): Promise<number> {
+    return this.#read((tables, statements) => countMessages(statements, tables, scope, before))
+  }
+
   findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]> {
     return this.#read((_, statements) => findMessages(statements, messageIds, resourceId))
   }
@@ -332,6 +348,22 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#read((tables) => listLaneSignals(tables, scope, id, query))
   }
 
+  listRunDetails(scope: Scope, page: { limit: number; offset?: number }): Promise<RunDetails[]> {
+    return this.#read((tables, statements) => listRunDetails(statements, tables, scope, page))
+  }
+
+  readPrompt(scope: Scope, runId: string, step: number): Promise<(StoredPrompt & { previous?: StoredPrompt }) | null> {
+    return this.#read((tables, statements) => readPrompt(statements, tables, scope, runId, step))
+  }
+
+  pruneHeads(query: { before: number; after?: string; limit: number }): Promise<{ removed: number; next?: string }> {
+    return this.#write((_, statements) => pruneHeads(statements, query))
+  }
+
+  listProcesses(): Promise<ProcessRow[]> {
+    return this.#read((tables, statements) => listProcesses(statements, tables.now()))
+  }
+
   // As a storage
 
   /** The store of a domain. All of them are in this database. */
@@ -361,6 +393,14 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   /** The time by the clock of the store: for a file the machine's, which all its processes share. */
   now(): number {
     return this.clock.now()
+  }
+
+  /**
+   * After a restore: the database may lack heads that this process has stored.
+   * @internal
+   */
+  protected forgetHeads(): void {
+    this.#heads.clear()
   }
 
   /** @internal */

@@ -15,6 +15,7 @@ import { indexedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { SqlSteps } from './steps/steps.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
 
@@ -28,6 +29,7 @@ export class SqlTables implements ThreadTables {
   readonly processes: SqlProcesses
   readonly workingMemory: SqlWorkingMemory
   readonly titles: SqlTitles
+  readonly steps: SqlSteps
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -51,6 +53,7 @@ export class SqlTables implements ThreadTables {
     this.processes = new SqlProcesses(statements, clock)
     this.workingMemory = new SqlWorkingMemory(statements)
     this.titles = new SqlTitles(statements)
+    this.steps = new SqlSteps(statements, clock)
     this.newId = ids
     this.recent = new Recent(statements)
     if (!statements.lockThreads) return
@@ -221,8 +224,10 @@ export class SqlTables implements ThreadTables {
 
   putMail(thread: ThreadRecord, mail: MailRecord): void {
     if (this.#loadedThread(thread).mail.has(mail.id)) return
-    const text = mail.state === 'pending' ? sql.changeMail : sql.closeMail
-    this.#db.execute(text, mail.route, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
+    const changed = [mail.route, mail.state, mail.runId, mail.step, mail.rows, mail.reason]
+    if (mail.state === 'pending') return this.#db.execute(sql.changeMail, ...changed, thread.key, mail.ord)
+    const closed = [mail.drainedAt, mail.drainedBy, mail.epoch, mail.settledAt]
+    this.#db.execute(sql.closeMail, ...changed, ...closed, thread.key, mail.ord)
   }
 
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
@@ -235,7 +240,8 @@ export class SqlTables implements ThreadTables {
 
   finishTaken(thread: ThreadRecord, ords: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
     this.#writeMail(this.#loadedThread(thread))
-    for (const [from, to] of decodeOrdRanges(ords)) this.#db.execute(sql.finishTaken, state, reason, thread.key, from, to)
+    const now = this.now()
+    for (const [from, to] of decodeOrdRanges(ords)) this.#db.execute(sql.finishTaken, state, reason, now, thread.key, from, to)
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
@@ -259,7 +265,7 @@ export class SqlTables implements ThreadTables {
     this.recent.threads()
     this.#db.execute(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error,
-      run.usage, run.sealSeq, run.staged, run.lost, run.taken, run.runId, thread.key,
+      run.usage, run.sealSeq, run.staged, run.lost, run.taken, run.decisions, run.runId, thread.key,
     )
     this.recent.threadsWritten()
     this.#loadedThread(thread).run = run.status === 'running' ? run : undefined
@@ -275,7 +281,8 @@ export class SqlTables implements ThreadTables {
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
-    return this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
+    const removed = this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
+    return removed + this.steps.removeBefore(thread, before, limit)
   }
 
   pruning(): PruningRecord | undefined {
@@ -299,7 +306,7 @@ export class SqlTables implements ThreadTables {
     this.#loaded.clear()
     const threads = this.#db.all<{ thread: number }>(sql.boundThreads, owner).map(({ thread }) => thread)
     if (threads.length === 0) return
-    this.#db.execute(sql.cancelBound, reason, owner)
+    this.#db.execute(sql.cancelBound, reason, this.now(), owner)
     for (const thread of new Set(threads)) this.#db.execute(sql.forgetDue, thread)
   }
 
@@ -322,7 +329,7 @@ export class SqlTables implements ThreadTables {
       this.#db.execute(
         sql.addMail, loaded.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state,
         mail.state === 'pending' ? 1 : null, mail.runId, mail.startRunId, mail.step, mailRowsColumn(mail), mail.options, mail.boundTo,
-        mail.reason, mail.acceptedAt,
+        mail.reason, mail.acceptedAt, mail.drainedAt, mail.drainedBy, mail.epoch, mail.settledAt,
       )
     }
     loaded.mail.clear()

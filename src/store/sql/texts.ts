@@ -2,6 +2,7 @@ import { notificationSql } from './notifications/sql.ts'
 import { findMessagesSql } from './queries.ts'
 import { scheduleSql } from './schedules.ts'
 import { sql } from './sql.ts'
+import { stepSql } from './steps/sql.ts'
 import { subscriptionSql } from './subscriptions.ts'
 import { dependentsSql } from './thread-dependents.ts'
 import { movedSql, usageSql } from './usage.ts'
@@ -15,6 +16,7 @@ import { watchSql } from './watches/watches.ts'
 /** The named statements of all domains: a database with another dialect has its own text for some of them, by these names. */
 export const texts = {
   threads: sql,
+  steps: stepSql,
   dependents: dependentsSql,
   usage: { ...usageSql, moved: movedSql },
   queries: { findMessages: findMessagesSql },

@@ -1,6 +1,7 @@
 import { notificationSql, touched } from './notifications/sql.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { stepSql } from './steps/sql.ts'
 import { forgetWatches, transferWatches } from './watches/watches.ts'
 
 /** The statements for notifications, schedules and subscriptions whose thread is deleted or transferred. */
@@ -95,6 +96,8 @@ export function purgeThread(statements: Statements, key: number): boolean {
     statements.run(sql.purgeMailbox, key, purgeRows),
     statements.run(sql.purgeRuns, key, purgeRows),
     statements.run(sql.purgeLaneSignals, key, purgeRows),
+    statements.run(stepSql.purgeSteps, key, purgeRows),
+    statements.run(stepSql.purgeTakeovers, key, purgeRows),
   ]
   statements.execute(sql.purgeLanes, key)
   return deleted.every((count) => count < purgeRows)

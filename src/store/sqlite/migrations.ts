@@ -2,13 +2,16 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema } from '../sql/usage.ts'
+import { stepSchema } from '../sql/steps/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n steps. `user_version` of a file, or the table
  * `heed_version` of a server's database, holds its version. A released step never changes; every change of the schema is a new step.
  */
-export const migrations: readonly string[] = [schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema]
+export const migrations: readonly string[] = [
+  schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema,
+]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */
 const applicationId = 0x68656564

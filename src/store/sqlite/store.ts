@@ -127,6 +127,7 @@ export class LibSQLStore extends SqlStore {
         'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).',
       )
     await connection.bulk({ kind: 'restore', from: path })
+    this.forgetHeads()
     reportEnded(connection)
   }
 

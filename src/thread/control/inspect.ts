@@ -1,4 +1,6 @@
 import type { SignalState } from '../../machine.ts'
+import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
+import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import type { MailboxRow, RunRow, Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { unlessMissing, pendingRows } from '../send/queue.ts'
@@ -34,6 +36,12 @@ export interface ExplainedSignal {
   route: MailboxRow['route']
   agentId: string
   acceptedAt: Date
+  /** When a run took it, and the process and the epoch of the lease that it was taken under. */
+  drainedAt?: Date
+  owner?: string
+  epoch?: number
+  /** When it got its final state: its run answered or rejected it, or it was cancelled. */
+  settledAt?: Date
   /** How many signals are before it, while it is pending. */
   ahead?: number
   runId?: string
@@ -44,6 +52,54 @@ export interface ExplainedSignal {
   reason?: string
   /** The processor that rejected it or the answer to it. */
   processorId?: string
+}
+
+/** A signal of a thread, pending or not. */
+export interface ListedSignal extends Omit<ExplainedSignal, 'ahead' | 'run' | 'processorId'> {
+  /** Its place in the order of acceptance. */
+  ord: number
+  kind: 'enter' | 'turn'
+  /** Absent for a `generate()` or `stream()`, and when it was deleted. */
+  signal?: CreatedAgentSignal
+}
+
+/** The signals of a thread, newest first, below the place `before`. */
+export async function listThreadSignals(
+  runtime: ThreadRuntime, scope: Scope,
+  { states, limit, before = Number.MAX_SAFE_INTEGER }: { states?: SignalState[]; limit: number; before?: number },
+): Promise<{ signals: ListedSignal[]; more: boolean }> {
+  await runtime.open()
+  const found = await runtime.store.listSignals(scope, { before, limit: limit + 1, ...(states && { states }) })
+  return { signals: found.slice(0, limit).map(listedSignal), more: found.length > limit }
+}
+
+function listedSignal(mail: MailboxRow): ListedSignal {
+  const { id, ord, kind, state, route, agentId, runId, step, reason, rows: [row] } = mail
+  return {
+    id,
+    ord,
+    kind,
+    state,
+    route,
+    agentId,
+    acceptedAt: new Date(mail.acceptedAt),
+    ...timesOf(mail),
+    ...(runId === undefined ? {} : { runId }),
+    ...(step === undefined ? {} : { step }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(row?.role === 'signal' ? { signal: createdSignal(rowToSignal(row)) } : {}),
+  }
+}
+
+type SignalTimes = Pick<ExplainedSignal, 'drainedAt' | 'owner' | 'epoch' | 'settledAt'>
+
+function timesOf({ drainedAt, drainedBy, epoch, settledAt }: MailboxRow): SignalTimes {
+  return {
+    ...(drainedAt === undefined ? {} : { drainedAt: new Date(drainedAt) }),
+    ...(drainedBy === undefined ? {} : { owner: drainedBy }),
+    ...(epoch === undefined ? {} : { epoch }),
+    ...(settledAt === undefined ? {} : { settledAt: new Date(settledAt) }),
+  }
 }
 
 /** Whether a signal is pending, at which step it was drained, and which run answered it. Null when the thread has no such signal. */
@@ -59,6 +115,7 @@ export async function explainSignal(store: ThreadStore, scope: Scope, id: string
     route,
     agentId,
     acceptedAt: new Date(mail.acceptedAt),
+    ...timesOf(mail),
     ...(ahead === undefined ? {} : { ahead }),
     ...(runId === undefined ? {} : { runId }),
     ...(step === undefined || (run?.error?.unread === true && reason !== undefined) ? {} : { step }),

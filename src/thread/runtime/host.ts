@@ -397,13 +397,14 @@ export class ThreadHost implements RunHost {
     const renewed = this.#renewed()
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
-    const { end, ...rest } = commit
+    const { end, call, ...rest } = commit
     const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
     let committed: StepCommitted
     const cleared = end !== undefined && this.#clearUpTo !== undefined && end.status !== 'suspended' && end.status !== 'rejected'
     try {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
+      if (call) step.call = { ...call, window: (this.#begun as BegunRun).window, usage: { ...call.usage } }
       if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until)
       committed = await this.#commitStep(step)
       this.#lostOptions = undefined

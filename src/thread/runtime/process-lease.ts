@@ -1,6 +1,8 @@
+import { hostname } from 'node:os'
 import { sleep, type Timer } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { Fence } from '../../store/contract/threads.ts'
+import { packageVersion } from '../../base/package-version.ts'
+import type { Fence, ProcessInfo } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** Failures that do not end by themselves: the operator has to repair the database or its disk. */
@@ -37,6 +39,7 @@ export async function whileFull<T>({ clock }: ThreadRuntime, write: () => Promis
 export class ProcessLease {
   readonly #runtime: ThreadRuntime
   readonly #ms: number
+  #info: ProcessInfo | undefined
   #timer: Timer | undefined
   /** Until this time no other process claims a thread of this one. */
   #until = -Infinity
@@ -101,8 +104,9 @@ export class ProcessLease {
   async #beat(): Promise<void> {
     const { clock, logger, owner, store } = this.#runtime
     const until = clock.now() + this.#ms
+    this.#info ??= { pid: process.pid, host: hostname(), version: packageVersion(), startedAt: this.storeTime }
     try {
-      await store.heartbeat(owner, this.storeTime + this.#ms)
+      await store.heartbeat(owner, this.storeTime + this.#ms, this.#info)
       if (this.#failure) await store.flush()
       if (this.expired) await this.#verify(until)
       this.#until = until

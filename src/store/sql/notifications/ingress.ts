@@ -147,17 +147,19 @@ function settle(statements: Statements, settlement: Settlement, { dueNow, newId 
   if (!row) return { applied: false }
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
   const reason = settlement.reason ?? null
+  const rule = settlement.rule ?? null
   if (action === 'deliver' || action === 'queue') {
-    statements.execute(sql.send, claimUntil, reason, now, action, row.key)
+    statements.execute(sql.send, claimUntil, reason, now, action, rule, row.key)
   } else if (action === 'discard') {
-    statements.execute(sql.discard, reason, now, now, row.key)
+    statements.execute(sql.discard, reason, now, now, rule, row.key)
   } else {
     const keepsBatch = summary !== undefined && (isSummarized(row, summary) || isSummarizedSooner(row, summary, now))
     const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
     const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, settlement)
     const recheckAt = settlement.whenIdle?.recheckAt ?? now
     if (whenIdle === 1 && dueAt === null) statements.execute(sql.addWait, row.threadId, row.agentId, now, recheckAt)
-    statements.execute(sql.wait, keepsBatch ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
+    const kept = keepsBatch ? row.batch : (batch?.key ?? null)
+    statements.execute(sql.wait, kept, whenIdle, deliverAt, dueAt, reason, now, action, rule, row.key)
     if (batch && summary?.form === 'now') {
       const settled: Settled = { applied: true, record: read(statements, row) }
       dueNow.push({ settled, batch, now, until: claimUntil })

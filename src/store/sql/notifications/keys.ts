@@ -45,7 +45,7 @@ export function retryRecord(statements: Statements, row: NotificationRow, now: n
   if (dedupeSlot !== null && same && same.key !== row.key) {
     if (holdsKey(same, now)) {
       statements.execute(sql.count, now, same.key, row.coalescedCount)
-      statements.execute(sql.discard, 'duplicate', now, now, row.key)
+      statements.execute(sql.discard, 'duplicate', now, now, null, row.key)
       return false
     }
     releaseKey(statements, dedupeSlot, same)

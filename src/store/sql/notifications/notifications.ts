@@ -1,7 +1,7 @@
 import { HeedError } from '../../../base/errors.ts'
 import { canBecome, validateId, validateIds, validateInboxScope, validateMark, validateQuery } from '../../contract/notifications.ts'
 import type {
-  ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChanges, InboxScope, Ingested, MarkedStatus, NewNotification,
+  ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChanges, InboxQuery, InboxScope, Ingested, MarkedStatus, NewNotification,
   NotificationQuery, NotificationRecord, NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
 } from '../../contract/notifications.ts'
 import { forgetNotifications, transferNotifications } from '../thread-dependents.ts'
@@ -123,6 +123,17 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
     })
   }
 
+  listInbox(query: InboxQuery): Promise<{ notifications: NotificationRecord[]; more: boolean; next?: string }> {
+    return this.read((statements) => {
+      const limit = validateQuery(query, 'all')
+      const { text, values } = listQuery(query, query.after === undefined ? undefined : parseKey(query.after))
+      const found = statements.all<NotificationRow>(text, ...values, limit + 1)
+      const page = found.slice(0, limit)
+      const last = found.length > limit ? page.at(-1) : undefined
+      return { notifications: page.map(notificationOf), more: last !== undefined, ...(last && { next: String(last.key) }) }
+    })
+  }
+
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
     return this.read((statements) => {
       validateInboxScope(scope)
@@ -228,16 +239,23 @@ function keyOf(statements: Statements, scope: InboxScope, after: string): number
   throw new HeedError('invalid_argument', `The thread has no notification '${after}' to go on after.`, { details: { field: 'after' } })
 }
 
+function parseKey(after: string): number {
+  if (/^\d{1,15}$/.test(after)) return Number(after)
+  const message = `'${after}' is no place in a list of notifications. Use its next.`
+  throw new HeedError('invalid_argument', message, { details: { field: 'after' } })
+}
+
 function listQuery(
-  { threadId, resourceId, status, priority, source, kind, search }: NotificationQuery,
+  { threadId, resourceId, status, priority, source, kind, search }: InboxQuery,
   before: number | undefined,
 ): { text: string; values: SqlValue[] } {
-  const conditions = ['n.thread_id = ?']
-  const values: SqlValue[] = [threadId]
+  const conditions: string[] = []
+  const values: SqlValue[] = []
   const add = (condition: string, ...given: SqlValue[]) => {
     conditions.push(condition)
     values.push(...given)
   }
+  if (threadId !== undefined) add('n.thread_id = ?', threadId)
   if (resourceId !== undefined) add('n.resource_id = ?', resourceId)
   if (status) add('n.status IN (SELECT value FROM json_each(?))', JSON.stringify(status))
   if (priority) add('n.priority IN (SELECT value FROM json_each(?))', JSON.stringify(priority))
@@ -249,8 +267,11 @@ function listQuery(
   }
   if (before !== undefined) add('n.key < ?', before)
   // The index has the order; without its name the planner would sort all records of a status.
-  const from = fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')
-  return { text: `${from} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
+  const byResource = resourceId === undefined ? '' : ' INDEXED BY heed_notifications_resource'
+  const index = threadId === undefined ? byResource : ' INDEXED BY heed_notifications_thread'
+  const from = fromNotifications.replace('heed_notifications n', `heed_notifications n${index}`)
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  return { text: `${from} ${where} ORDER BY n.key DESC LIMIT ?`, values }
 }
 
 /**

@@ -41,6 +41,7 @@ export interface NotificationRow {
   payload: string | null
   action: NotificationDeliveryAction | null
   changed: number
+  rule: string | null
   summaryAt: number | null
   summarySignalId: string | null
   /** 1 if a summary that counts it was emitted, or is being sent. */
@@ -83,6 +84,7 @@ export function notificationOf(row: NotificationRow): NotificationRecord {
     ...text('coalesceKey', row.coalesceKey),
     ...(row.action === null ? {} : { deliveryAction: row.action }),
     ...text('deliveryReason', row.reason),
+    ...text('deliveryRule', row.rule),
     ...text('lastDeliveryError', row.error),
     ...text('deliveredSignalId', row.deliveredSignalId),
     ...text('summarySignalId', row.summarySignalId),

@@ -7,7 +7,7 @@ const columns = `
   n.attempts, n.created_at AS createdAt, n.updated_at AS updatedAt, n.deliver_at AS deliverAt, n.attempted_at AS attemptedAt,
   n.delivered_at AS deliveredAt, n.seen_at AS seenAt, n.dismissed_at AS dismissedAt, n.archived_at AS archivedAt,
   n.discarded_at AS discardedAt, n.delivered_signal_id AS deliveredSignalId, n.reason, n.error, n.dedupe_key AS dedupeKey,
-  n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload, n.action, n.changed,
+  n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload, n.action, n.changed, n.rule,
   b.due_at AS summaryAt, b.signal_id AS summarySignalId, b.key IS NOT NULL AND b.open IS NULL AS summarized`
 
 /** Stores the number of the current change. `countChange` must run earlier in the same transaction. */
@@ -64,15 +64,15 @@ export const notificationSql = {
 
   send: `
     UPDATE heed_notifications SET decided = 1, flight = 1, coalesce_slot = NULL, batch = NULL, when_idle = NULL, deliver_at = NULL,
-      due_at = ?, reason = ?, updated_at = ?, action = ?, ${touched}
+      due_at = ?, reason = ?, updated_at = ?, action = ?, rule = ?, ${touched}
     WHERE key = ?`,
   wait: `
     UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?,
-      action = ?, ${touched}
+      action = ?, rule = ?, ${touched}
     WHERE key = ?`,
   discard: `
     UPDATE heed_notifications SET decided = 1, status = 'discarded', batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = NULL,
-      dedupe_slot = NULL, coalesce_slot = NULL, reason = ?, discarded_at = ?, updated_at = ?, action = 'discard', ${touched}
+      dedupe_slot = NULL, coalesce_slot = NULL, reason = ?, discarded_at = ?, updated_at = ?, action = 'discard', rule = ?, ${touched}
     WHERE key = ?`,
 
   due: `${fromNotifications} WHERE n.agent_id = ? AND n.due_at IS NOT NULL AND n.due_at <= ? ORDER BY n.due_at LIMIT ?`,

@@ -6,7 +6,7 @@ import { SchedulesView } from '../views/schedules.tsx'
 import { ThreadsView } from '../views/threads.tsx'
 import { WatchesView } from '../views/watches.tsx'
 import { ThreadPage } from '../thread/thread-page.tsx'
-import { Empty, Loading } from '../parts/states.tsx'
+import { Loading } from '../parts/states.tsx'
 import { Link, usePlace } from './router.tsx'
 import { SessionProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
@@ -46,11 +46,12 @@ function View(): ReactNode {
       return <WatchesView watchId={id} />
     default:
       return (
-        <Empty title="There is no such view.">
+        <div className="page">
+          <h1>There is no such view</h1>
           <p>
             <Link to={['threads']}>Open the threads</Link>
           </p>
-        </Empty>
+        </div>
       )
   }
 }

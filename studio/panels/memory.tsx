@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react'
+import { isHeedError } from 'heed/client'
 import { useAction, useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -28,6 +29,9 @@ export function MemoryPanel({ thread, scope, agentId }: PanelProps) {
     versions.reload()
   })
   if (versions.isLoading) return <Loading />
+  if (isHeedError(versions.error) && versions.error.code === 'thread_not_found') {
+    return <Empty title="The thread begins with its first message, and its working memory with it." />
+  }
   if (versions.error !== undefined) {
     return (
       <Empty title="This agent keeps no working memory.">

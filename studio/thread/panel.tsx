@@ -39,10 +39,13 @@ export function ThreadPanel(props: PanelProps) {
   const counts: Record<string, number> = { queue: props.thread.queued.length, inbox: props.thread.inbox?.pending ?? 0 }
   return (
     <aside className="panel" aria-label={`${open.label} panel`}>
-      <div className="tabs" role="tablist" aria-label="Panels">
-        <button type="button" className="panel-close quiet" onClick={() => setQuery({ panel: undefined })}>
+      <header className="panel-head">
+        <button type="button" className="quiet" onClick={() => setQuery({ panel: undefined })}>
           ‹ Thread
         </button>
+        <h1>{open.label}</h1>
+      </header>
+      <div className="tabs" role="tablist" aria-label="Panels">
         {panels.map(({ id, label }) => (
           <button
             key={id}

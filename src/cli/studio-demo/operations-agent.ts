@@ -13,10 +13,12 @@ export interface OperationsDesk {
   phone: DirectChannel
   /** How long a tenth of the tests takes. */
   testMs: number
+  /** The tests end after it. */
+  whileTestsRun?: () => Promise<void>
 }
 
 /** An agent that releases, answers CI failures and logs in with a code. Its tools have no effect outside of the thread. */
-export function operationsAgent({ model, judge, phone, testMs }: OperationsDesk): Agent {
+export function operationsAgent({ model, judge, phone, testMs, whileTestsRun }: OperationsDesk): Agent {
   const version = { type: 'string', description: 'Such as 2.1.0.' } as const
   const release = { type: 'object', properties: { version }, required: ['version'], additionalProperties: false } as const
 
@@ -43,6 +45,7 @@ export function operationsAgent({ model, judge, phone, testMs }: OperationsDesk)
         context.report({ passed: tenth * 21 })
         await sleep(systemClock, testMs, context.abortSignal)
       }
+      await whileTestsRun?.()
       return { passed: 214, failed: 0 }
     },
   })

@@ -4,7 +4,12 @@ import { requests } from './tour.ts'
 
 /** The model of the demo without a key. It answers to what the prompt has since the last request that it knows. */
 export function operationsScript(deltaMs: number): ScriptedModel {
-  return scriptedModel(({ prompt }) => next(JSON.stringify(prompt)), { modelId: 'demo-script', pace: { deltaMs } })
+  return scriptedModel(({ prompt }) => next(conversation(prompt)), { modelId: 'demo-script', pace: { deltaMs } })
+}
+
+/** The prompt without what recall found in other threads. */
+function conversation(prompt: readonly unknown[]): string {
+  return JSON.stringify(prompt.filter((message) => !JSON.stringify(message).includes('<recalled-messages>')))
 }
 
 /** The judge of the demo: a message of the status page with a code matches. */

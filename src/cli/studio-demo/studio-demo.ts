@@ -18,6 +18,8 @@ export interface StudioDemo {
   model?: ModelConfig
   /** How long a tenth of the slow job takes. */
   testMs: number
+  /** The slow job ends after it. */
+  whileTestsRun?: () => Promise<void>
   /** How long a word of the script takes. */
   deltaMs: number
   /** Undefined: the first free port from 4111. */
@@ -26,10 +28,10 @@ export interface StudioDemo {
 
 /** Serves Studio with the demo: an agent, its thread with a tour, and a phone that gets messages. */
 export async function serveStudioDemo(options: StudioDemo): Promise<RunningServer & { studioUrl: string }> {
-  const { storage, studio, model, testMs, deltaMs, port } = options
+  const { storage, studio, model, testMs, deltaMs, port, whileTestsRun } = options
   const phone = directChannel({ kind: 'sms' })
   const scripted = model === undefined ? { model: operationsScript(deltaMs), judge: operationsJudge() } : { model }
-  const agent = operationsAgent({ ...scripted, phone, testMs })
+  const agent = operationsAgent({ ...scripted, phone, testMs, ...(whileTestsRun ? { whileTestsRun } : {}) })
   const channel = new Channel({ id: 'phone', adapter: phone, resourceId: tour.resourceId })
   const heed = new Heed({ agents: { agent }, channels: [channel], storage, logger: silentLogger })
   const memory = await agent.getMemory()

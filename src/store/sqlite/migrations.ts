@@ -49,7 +49,7 @@ export function stepsFrom(version: number, steps: readonly string[] = migrations
 
 /** The tables, rows, indexes and triggers that the steps create. */
 export function wholeSchema(steps: readonly string[]): string {
-  // Not imported with this module: an older Node has no such module, and is told so before (R12.3).
+  // Not imported with this module: an older Node lacks it, and has to reach the check of its version (R12.3).
   const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite')
   const database = new Database(':memory:')
   try {

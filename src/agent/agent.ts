@@ -123,7 +123,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.stream(messages, await legacyOptions(this.#config, 'defaultStreamOptionsLegacy', options))
   }
 
-  /** The prompt for these messages, part by part, with the origin and the cost of each. Processors are not called. */
+  /** The prompt of a call with these options, part by part, with the origin and cost of each. Calls no model, processor or callback. */
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
     this.#binding.heed?.use()

@@ -74,6 +74,7 @@ function partBytes(part: unknown, maxBytes: number): number {
 
 function normalizePart(part: unknown, field: string): StoredPart {
   if (!isPlainObject(part)) throw invalidSignal(field, `must be a part such as { type: 'text', text }, not ${describeValue(part)}.`)
+  if (isPartType(part.type)) checkFields(part, partFields[part.type], field)
   switch (part.type) {
     case 'text':
       if (typeof part.text !== 'string') throw invalidSignal(`${field}.text`, `must be a string, not ${describeValue(part.text)}.`)
@@ -87,6 +88,21 @@ function normalizePart(part: unknown, field: string): StoredPart {
     default:
       throw invalidSignal(`${field}.type`, `must be 'text', 'file' or 'image', not ${describeValue(part.type)}.`)
   }
+}
+
+const partFields = {
+  text: ['type', 'text', 'providerOptions'],
+  file: ['type', 'data', 'mediaType', 'filename', 'providerOptions'],
+  image: ['type', 'image', 'mediaType', 'filename', 'providerOptions'],
+} as const
+
+function isPartType(type: unknown): type is keyof typeof partFields {
+  return typeof type === 'string' && Object.hasOwn(partFields, type)
+}
+
+function checkFields(part: Record<string, unknown>, known: readonly string[], field: string): void {
+  const unknown = Object.keys(part).find((name) => !known.includes(name) && part[name] !== undefined && part[name] !== null)
+  if (unknown !== undefined) throw invalidSignal(`${field}.${unknown}`, `is not known. Known: ${known.join(', ')}.`)
 }
 
 function filePart(part: Record<string, unknown>, data: string, field: string): StoredFilePart {

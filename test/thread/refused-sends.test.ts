@@ -42,6 +42,9 @@ describe('an unknown field', () => {
     expect(thrownBy(() => agent.sendMessage({ contents: 'x', tagName: 'note' } as never, target))).toMatchObject(wrong('tagName'))
     expect(thrownBy(() => agent.sendSignal({ type: 'user', contents: 'x', tag: 'y' } as never, target))).toMatchObject(wrong('tag'))
     expect(await rejection(agent.sendStateSignal({ id: 'l', cacheKey: 'k', contents: 'x', data: {} } as never, target))).toMatchObject(wrong('data'))
+    const parts = [{ type: 'text', text: 'x' }, { type: 'file', data: 'AAAA', mediaType: 'image/png', name: 'a.png' }]
+    expect(thrownBy(() => agent.sendMessage({ contents: parts } as never, target))).toMatchObject(wrong('contents[1].name'))
+    expect(thrownBy(() => agent.sendMessage([{ type: 'text', text: 'x', state: 'done' }] as never, target))).toMatchObject(wrong('contents[0].state'))
     expect(await rejection(agent.subscribeToThread({ ...target, from: '1.2' } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'from' } })
     expect(await threads()).toEqual([])
   })

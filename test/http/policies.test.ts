@@ -67,11 +67,11 @@ describe('policies of a Heed, over HTTP', () => {
         const body = init.body === undefined ? undefined : { ...(JSON.parse(init.body) as object), ...(path.endsWith('/chat') ? { messages: [userMessage] } : {}) }
         const answer = await as(who, url, body, init.method)
         if (answer.http !== 403) open.push(`${who} ${init.method} ${path}`)
-        else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && /\/(metrics|tick|explain-prompt)$/.test(path) ? expect.objectContaining({ details: { scope: 'operate' } }) : denied)
+        else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && /\/(metrics|tick|explain-prompt|processes|prompt)$/.test(path) ? expect.objectContaining({ details: { scope: 'operate' } }) : denied)
       }
     }
-    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory']
-    expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics'].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))
+    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/me']
+    expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics', 'admin GET /api/processes'].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))
     expect(routes.length).toBeGreaterThan(60)
     expect(model.callCount).toBe(1)
     const memory = await heed.getAgent('guide').getMemory()

@@ -60,7 +60,8 @@ describe.skipIf(noPostgres)(`a turn${whyNoPostgres}`, () => {
     const { outcome } = agent.sendMessage('Hi.', scope)
     await outcome
     await expect.poll(async () => (await storage.getThread(scope))?.status).toBe('idle')
-    expect(trips).toEqual([2, 2])
+    // A heartbeat of the process that falls into the turn is one round trip.
+    expect(trips.filter((count) => count > 1)).toEqual([2, 2])
   })
 })
 

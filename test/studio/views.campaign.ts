@@ -110,7 +110,7 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     expect(await page.getByLabel('Search threads').inputValue()).toBe('release')
     await page.locator('tbody a').first().focus()
     await page.keyboard.press('Enter')
-    await expect.poll(() => page.locator('main h1').textContent()).toBe('Release 2.1.0')
+    await expect.poll(() => page.getByRole('heading', { level: 1, name: 'Release 2.1.0' }).count()).toBe(1)
     await page.locator('.row-user').first().waitFor()
     await page.locator('main').focus()
     await page.keyboard.press('l')

@@ -14,7 +14,8 @@ describe('what a request asks of the policies', () => {
       routes.filter((route) => policyQuestion(route, call())?.action === action).map(({ method, path }) => `${method} ${path}`)
     expect(asked()).toEqual([
       'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId', 'GET /memory/status', 'GET /memory/config',
-      'GET /memory/observational-memory', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'POST /tick', 'GET /metrics', 'GET /openapi.json',
+      'GET /memory/observational-memory', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
+      'GET /openapi.json',
     ])
     const approvals = ['send-tool-approval', 'send-stream-resume', 'approve-tool-call', 'approve-tool-call-generate', 'resume-stream', 'resume-stream-until-idle']
     expect(asked('approve_tool')).toEqual(approvals.map((name) => `POST /agents/:agentId/${name}`))

@@ -11,7 +11,7 @@ const memory = '/memory/threads/:threadId'
 const table: Record<PrincipalScope | 'none', string[]> = {
   none: [
     'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
-    'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /openapi.json',
+    'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /openapi.json',
   ],
   read: [
     `POST ${agent}/threads/subscribe`, `GET ${thread}/subscribe`, `POST ${thread}/ticket`, `GET ${thread}/queue`, `GET ${thread}/signals/:signalId`, `GET ${thread}/active-run`, `GET ${thread}/lanes`,
@@ -19,6 +19,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
     `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
+    `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications',
   ],
   send: [
     `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
@@ -38,7 +39,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     'POST /memory/threads', `PATCH ${memory}`, `DELETE ${memory}`, `POST ${memory}/clone`, `POST ${memory}/transfer`, 'POST /memory/save-messages', 'POST /memory/messages/delete',
     'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`,
   ],
-  operate: [`POST ${agent}/explain-prompt`, 'POST /tick', 'GET /metrics'],
+  operate: [`POST ${agent}/explain-prompt`, `GET ${thread}/runs/:runId/steps/:step/prompt`, 'GET /processes', 'POST /tick', 'GET /metrics'],
 }
 
 it('[H8.1] every route needs the scope of its line', () => {

@@ -88,7 +88,7 @@ describe('the record of a step', () => {
     recorder.take({ type: 'tool-result', ...call, result: { why: 'busy' }, isError: true, providerMetadata: { p: { of: 'result' } } })
     expect(recorder.parts).toEqual([{
       type: 'tool-invocation',
-      toolInvocation: { ...call, args: {}, state: 'output-error', errorText: '{"why":"busy"}' },
+      toolInvocation: { ...call, args: {}, state: 'output-error', errorText: '{"why":"busy"}', errorCode: 'provider_error' },
       providerExecuted: true,
       providerMetadata: { p: { of: 'call' } },
       resultProviderMetadata: { p: { of: 'result' } },

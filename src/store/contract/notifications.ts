@@ -380,8 +380,7 @@ export const maxSearchLength = 1_000
 
 /** Rejects an invalid query by the name of its field. Returns the limit. */
 export function validateQuery(query: InboxQuery, scope: 'thread' | 'all' = 'thread'): number {
-  const { threadId } = query
-  if (scope === 'thread' || threadId !== undefined) validateInboxScope({ ...query, threadId: threadId ?? '' })
+  if (scope === 'thread' || query.threadId !== undefined) validateInboxScope(query as InboxScope)
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && !queryFields.has(name)) throw invalidField(name, `is not known. Known: ${[...queryFields].join(', ')}`)
   }

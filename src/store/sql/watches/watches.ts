@@ -299,6 +299,8 @@ export class SqlWatches extends SqlDomain implements WatchStore {
 
 function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatch): { watch: WatchRecord; added: boolean } {
   const { id, resourceId, threadId, agentId, criteria, mode, now } = watch
+  // First: the thread of another resource is answered for alike, whatever the id of the watch is.
+  const isNewThread = watch.threadCreatedAt === undefined && !findThread(tables, { threadId, resourceId })
   const known = watchById(statements, id)
   if (known && (known.threadId !== threadId || known.resourceId !== resourceId || known.agentId !== agentId))
     throw new HeedError('id_taken', `Watch '${id}' belongs to another thread or agent. Choose another id.`, { details: { id } })
@@ -314,7 +316,6 @@ function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatc
   }
   const texts = [watch.description, JSON.stringify(criteria), watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema)]
   const bytes = texts.reduce((sum, text) => sum + byteLength(text), 0)
-  const isNewThread = watch.threadCreatedAt === undefined && !findThread(tables, { threadId, resourceId })
   checkUsage(statements, resourceId, watch.quota, isNewThread ? { threads: 1, bytes: bytes + byteLength('{}') } : { bytes })
   const threadCreatedAt = watch.threadCreatedAt ?? createThread(tables, { id: threadId, resourceId, now }).thread.createdAt.getTime()
   const ord = statements.insert(

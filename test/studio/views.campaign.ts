@@ -159,7 +159,7 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     await page.getByRole('button', { name: 'Open' }).click()
     await write(page, 'Hi.')
     await expect.poll(async () => (await rows(page)).at(-1)).toBe('agent: Hello.')
-    const kept = await page.evaluate(() => JSON.stringify([location.href, document.cookie, { ...localStorage }, { ...sessionStorage }]))
+    const kept = await page.evaluate(() => JSON.stringify([location.href, document.cookie, Object.entries(localStorage), Object.entries(sessionStorage)]))
     expect(kept).not.toContain(key)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Key').waitFor()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { newFile } from '../new-file.ts'
-import { opened, recallSuite, say } from '../recall/suite.ts'
+import { opened, recallSuite, say } from '../recall/conformance/suite.ts'
 import { hranaServer } from './hrana-server.ts'
 import { kept } from './kept.ts'
 

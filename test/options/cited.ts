@@ -21,7 +21,7 @@ export const cited: Cited[] = [
   },
   { file: 'test/memory/recall-window.test.ts', title: '[K2.14] a limit of the window, or of a block, that the program sets holds', covers: { SemanticRecallOptions: 'maxTokens maxWindowTokens' } },
   { file: 'test/tracing/traces.test.ts', title: '[T1.2] an error is recorded by its type and code alone unless contents are recorded: its message may quote them', covers: { TracingOptions: 'recordInputs recordOutputs' } },
-  { file: 'test/recall/suite.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
+  { file: 'test/recall/conformance/suite.ts', title: '[K1.8] reindexes with progress, and searches meanwhile', covers: { 'Memory.reindex': 'onProgress' } },
   { file: 'test/http/view.test.ts', title: '[U1.1] is the same when it begins with a snapshot in the middle', covers: { SubscribeOptions: 'snapshot' } },
   { file: 'test/watch/subscribers.test.ts', title: '[V1.26] that ask for it receive what happens to its watches', covers: { SubscribeOptions: 'watches' } },
   { file: 'test/watch/retention.test.ts', title: '[V1.27] prune() removes all of it', covers: { Retention: 'watches' } },

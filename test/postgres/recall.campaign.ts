@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { embedded, opened, recallSuite, say, topicEmbedder } from '../recall/suite.ts'
+import { embedded, opened, recallSuite, say, topicEmbedder } from '../recall/conformance/suite.ts'
 import { inDatabase, newPlace } from './stores.ts'
 
 recallSuite('on PostgreSQL', async () => ({ ...(await newPlace()), outlivesStores: true, many: 1_200 }))

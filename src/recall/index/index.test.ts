@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { recallSuite, say } from '../../../test/recall/suite.ts'
+import { recallSuite, say } from '../../../test/recall/conformance/suite.ts'
 import type { RecallIndex } from '../../store/contract/recall.ts'
 import { LibSQLStore } from '../../store/sqlite/store.ts'
 

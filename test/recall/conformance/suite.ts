@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Message } from '../../src/message/message.ts'
-import type { TextEmbedder } from '../../src/recall/embedder.ts'
-import type { RecallIndex } from '../../src/store/contract/recall.ts'
-import type { SqlStore } from '../../src/store/sql/store.ts'
-import { LibSQLStore } from '../../src/store/sqlite/store.ts'
+import type { Message } from '../../../src/message/message.ts'
+import type { TextEmbedder } from '../../../src/recall/embedder.ts'
+import type { RecallIndex } from '../../../src/store/contract/recall.ts'
+import type { SqlStore } from '../../../src/store/sql/store.ts'
+import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 
 /** A database of a test. Its stores are closed after the test. */
 export interface RecallPlace {

@@ -1,5 +1,5 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -176,10 +176,14 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
 
   it('[C4.4] picks the next free port if the default is taken, warns once of a storage in memory, and ends with 0', async () => {
     const { folder, write } = project({ 'heed.ts': guide('one', 'new InMemoryStore()') })
-    const taken = createServer()
-    taken.on('error', () => {}).listen(4111, '127.0.0.1')
-    await Promise.race([once(taken, 'listening'), once(taken, 'error')])
-    onTestFinished(() => void taken.close())
+    // Another test may have the default port: it would be free again when the process looks for one.
+    const hold = async () => {
+      const server = createServer().listen(4111, '127.0.0.1')
+      return once(server, 'listening').then(() => server, () => undefined)
+    }
+    let taken: Server | undefined
+    await expect.poll(async () => (taken ??= await hold()) !== undefined).toBe(true)
+    onTestFinished(() => void taken?.close())
     const dev = new HeedProcess(['dev'], { cwd: folder })
     onTestFinished(() => dev.end())
     await expect.poll(() => dev.output).toMatch(/\n/)

@@ -7,8 +7,8 @@ const starts = /\b(?:spawn|fork|execFile)\b/
 
 /** The longest campaigns, longest first. */
 const longest = [
-  'crash/kills', 'cli/create', 'studio/views', 'crash/mutants/decisions', 'postgres/conformance', 'cli/dev', 'cluster/cluster', 'browser/threads',
-  'cli/reloads', 'crash/mutants/faults', 'redis/processes', 'studio/thread', 'chaos/chaos',
+  'crash/kills', 'cli/create', 'crash/mutants/decisions', 'postgres/conformance', 'cli/dev', 'cluster/cluster', 'browser/threads',
+  'cli/reloads', 'crash/mutants/faults', 'redis/processes', 'chaos/chaos',
 ].map((name) => `/test/${name}.campaign.ts`)
 
 function placeOf(moduleId: string): number {

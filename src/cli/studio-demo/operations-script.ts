@@ -64,7 +64,8 @@ function announce(_: string, prompt: string): ScriptedStep {
 }
 
 function post(since: string): ScriptedStep {
-  const code = /reason=\\"matched\\"[\s\S]*?(\d{6})/.exec(since)?.[1]
+  // A word of its own: ids have digits too.
+  const code = /reason=\\"matched\\"[\s\S]*?[^\w-](\d{6})[^\w-]/.exec(since)?.[1]
   if (code !== undefined) {
     return { text: `The code \`${code}\` came, and I posted the release. The other message was not for this login: I never saw it.` }
   }

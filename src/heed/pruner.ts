@@ -62,7 +62,7 @@ export class Pruner implements BackgroundService {
     return removed + (await this.#pruneWatches(storage, retention, limit - removed))
   }
 
-  /** Removes the instructions and tools that no step has any more. Their steps are removed with threads, and by a retention. */
+  /** Removes stored instructions and tools that no step refers to. Deleting a thread, and the retention, remove steps. */
   async #pruneHeads(): Promise<void> {
     const { clock, store } = this.#runtime
     const now = clock.now()

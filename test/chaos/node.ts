@@ -72,7 +72,7 @@ process.send?.('started')
 const watching = threads.map((threadId) => watch(threadId, lastCursor(before, threadId)))
 await Promise.all([load.send(plan.sends), load.decide(2), ...watching])
 
-/** The database may be away when a process starts: whoever runs it starts it again. */
+/** The database may be unreachable when the process starts: it then starts again until it is stopped. */
 async function started(): Promise<void> {
   while (!stopped) {
     const failure = await heed.start().then(() => undefined, (error: unknown) => error)
@@ -126,7 +126,7 @@ async function watch(threadId: string, from: string | undefined): Promise<void> 
   }
 }
 
-/** Whoever speaks for a thread gives each chunk its place. */
+/** Records each chunk with its place, in the process that publishes it. */
 function noteWhatIsSaid(): void {
   const { publish } = LiveThread.prototype
   LiveThread.prototype.publish = function (chunk) {

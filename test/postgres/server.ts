@@ -149,7 +149,7 @@ async function findOrStart(): Promise<string> {
   } catch {
     return started(shared, address)
   }
-  // It outlives this process: with the streams of this process, whoever reads those to their end would wait for the end of the keeper.
+  // The keeper outlives this process. With the streams of this process, a reader of those would wait until the keeper ends.
   const log = openSync(`${shared}.log`, 'a')
   const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), shared, address], { stdio: ['ignore', 'ignore', log], detached: true })
   closeSync(log)

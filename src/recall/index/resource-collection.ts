@@ -30,7 +30,7 @@ export interface Move {
   length: number
 }
 
-/** The passages that a message has now. `first`: the key of its first one, if it has any. */
+/** The passages of a changed message. `first`: the key of the first passage, if there are any. */
 export interface ChangedPassages {
   first: number
   rows: PassageRow[]

@@ -23,24 +23,24 @@ export interface PostgresStoreOptions {
   /** `postgresql://user:password@host:5432/database`. Or the parts of it below. */
   connectionString?: string
   host?: string
-  /** 5432 unless told. */
+  /** Defaults to 5432. */
   port?: number
   user?: string
   password?: string
   database?: string
   /** Encrypts the connection; an object is passed to `tls.connect`. */
   ssl?: boolean | object
-  /** The schema of Heed's tables, which is created if it is missing. `public` unless told. */
+  /** The schema of Heed's tables, which is created if it is missing. Defaults to `public`. */
   schemaName?: string
-  /** The most connections of this process, besides one for heartbeats. 8 unless told. */
+  /** The most connections of this process, besides one for heartbeats. Defaults to 8. */
   max?: number
   /** A `Pool` of the package `pg`, for settings of its own. The store does not end it. */
   pool?: PgPool
   /** A connected `Client` of `pg`, which all transactions share one after the other. The store does not end it. */
   client?: PgClient
-  /** Of the times that the store gives by itself. The system's unless told; then heartbeats have the time of the server. */
+  /** The clock of the times that the store sets itself. Defaults to the system's; heartbeats then have the time of the server. */
   clock?: Clock
-  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
+  /** How long records are kept. Older ones are removed while a Heed runs on the store, and by `prune`. Defaults to no limit. */
   retention?: Retention
   /** Names the database on the bus of `new Heed({ bus })`. Defaults to its address, database and schema. */
   namespace?: string

@@ -13,14 +13,14 @@ export interface PgVectorOptions {
   /** `postgresql://user:password@host:5432/database`. Or the parts of it below. */
   connectionString?: string
   host?: string
-  /** 5432 unless told. */
+  /** Defaults to 5432. */
   port?: number
   user?: string
   password?: string
   database?: string
   /** Encrypts the connection; an object is passed to `tls.connect`. */
   ssl?: boolean | object
-  /** The schema of the tables, which is created if it is missing. `public` unless told. */
+  /** The schema of the tables, which is created if it is missing. Defaults to `public`. */
   schemaName?: string
   /** A `Pool` of the package `pg`. The store does not end it. */
   pool?: QueryPool
@@ -31,7 +31,7 @@ export interface PgVectorOptions {
 const names = ['id', 'connectionString', 'host', 'port', 'user', 'password', 'database', 'ssl', 'schemaName', 'pool', 'client']
 
 /**
- * A vector store in PostgreSQL, with pgvector: an `hnsw` index unless told, `ivfflat`, or `flat`. Without the extension every vector is
+ * A vector store in PostgreSQL, with pgvector: an `hnsw` index (the default), `ivfflat` or `flat`. Without the extension every vector is
  * compared here, which takes seconds from some 20,000 on.
  *
  * @example new Memory({ embedder: 'openai/text-embedding-3-small', vector: new PgVector({ connectionString: process.env.DATABASE_URL }) })

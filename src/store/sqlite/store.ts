@@ -28,11 +28,11 @@ export interface LibSQLStoreOptions {
   authToken?: string
   /** A client of `@libsql/client` that is used for everything, for settings of its own such as a replica. The store closes it. */
   client?: LibSQLClient
-  /** Of the times that the store gives by itself, and of who is alive. The system's unless told. */
+  /** The clock of the times that the store sets itself, and of heartbeats. Defaults to the system's. */
   clock?: Clock
-  /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
+  /** For how long a write waits, in milliseconds, while another process holds the file. Defaults to 10 seconds. */
   busyTimeout?: number
-  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
+  /** How long records are kept. Older ones are removed while a Heed runs on the store, and by `prune`. Defaults to no limit. */
   retention?: Retention
   /**
    * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different

@@ -83,14 +83,17 @@ export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending
 /**
  * Whether the heartbeat of a process has not expired. One that expires further ahead than twice its length was written before the clock
  * was set back: it counts as expired, since its process may be gone. A process that is alive writes the next one soon.
+ *
+ * Where the database has a clock of its own, which may jump, this process must also have seen the same heartbeat for its whole length.
  */
 export function isAlive(tables: ThreadTables, owner: string, now = tables.now()): boolean {
   const heartbeat = tables.processes.heartbeat(owner)
   if (!heartbeat) return false
   // Of a clock of this process only the difference counts where the database has its own.
-  const time = heartbeat.now === undefined ? now : heartbeat.now + now - tables.now()
-  const left = heartbeat.until - time
-  return left >= 0 && left <= 2 * heartbeat.length
+  const ahead = now - tables.now()
+  const left = heartbeat.until - (heartbeat.now === undefined ? now : heartbeat.now + ahead)
+  if (left >= 0 && left <= 2 * heartbeat.length) return true
+  return heartbeat.seenFor !== undefined && heartbeat.seenFor + Math.abs(ahead) < heartbeat.length
 }
 
 /** Rejects an id that only a child of another thread may have: the agent that answers there must find no thread of a caller. */

@@ -162,6 +162,8 @@ export interface HeartbeatRecord {
   info?: ProcessInfo | undefined
   /** The time at which it was read, where the database has a clock of its own. */
   now?: number
+  /** In this case also for how long this process has seen it, by its own clock. */
+  seenFor?: number
 }
 
 export interface LaneRecord {

@@ -7,6 +7,7 @@ import { storeWork } from '../../base/promises.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../sql/replay.ts'
+import { SeenHeartbeats } from '../sql/seen-heartbeats.ts'
 import type { Statements, SqlValue } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 import type { Dialect } from './dialect.ts'
@@ -68,6 +69,7 @@ export class PostgresConnection implements SqlConnection {
   /** Reads and heartbeats, which are in no lane. */
   readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
+  readonly #seen = new SeenHeartbeats()
   /** The statement that limits a write transaction. */
   #limits = ''
   #keys = { next: 0, end: 0 }
@@ -248,7 +250,8 @@ export class PostgresConnection implements SqlConnection {
     }
     try {
       const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
-        level, driver: mode === 'read' ? undefined : this.#driver, ...(asserts && mode !== 'read' && { done: committing }),
+        seen: this.#seen, level, driver: mode === 'read' ? undefined : this.#driver,
+        ...(asserts && mode !== 'read' && { done: committing }),
       })
       if (!transaction.committed) committing(replayed)
       await transaction.commit()

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
+import type { SeenHeartbeats } from './seen-heartbeats.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 
@@ -26,9 +27,9 @@ export interface SqlConnection {
   isFailure?(error: unknown): boolean
 }
 
-/** The clock of a store. `byServer`: heartbeats have the time of the database server instead. */
+/** The clock of a store. With `byServer`, the heartbeats that this process has seen, they have the time of the database server instead. */
 export interface StoreClock extends Clock {
-  byServer?: boolean
+  byServer?: SeenHeartbeats | undefined
 }
 
 export interface TransactionSteps<Result> {

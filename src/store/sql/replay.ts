@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
+import { SeenHeartbeats } from './seen-heartbeats.ts'
 import { sql as texts } from './sql.ts'
 import {
   changesTable, messageTable, threadTables, type KeyedTable, type LockedDomain, type Statements, type SqlValue,
@@ -352,7 +353,7 @@ function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
  */
 export async function replay<Result>(
   execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result,
-  { level = 'much', driver, done }: { level?: SpeculationLevel; driver?: ReplayDriver; done?(result: Replayed<Result>): void } = {},
+  { seen = new SeenHeartbeats(), level = 'much', driver, done }: ReplayOptions<Result> = {},
 ): Promise<Replayed<Result>> {
   const now = clock.now()
   const known = new KnownAnswers()
@@ -363,7 +364,8 @@ export async function replay<Result>(
     const newKey = driver && (() => (keys[nthKey++] ??= driver.newKey()))
     const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey })
     let nth = 0
-    const tables = new SqlTables(statements, { ...clock, now: () => now, byServer: clock === systemClock }, () => (ids[nth++] ??= newId()))
+    const ofStore = { ...clock, now: () => now, byServer: clock === systemClock ? seen : undefined }
+    const tables = new SqlTables(statements, ofStore, () => (ids[nth++] ??= newId()))
     const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()
@@ -387,6 +389,14 @@ export async function replay<Result>(
     if (!statements.stopped && pending.every((asked, index) => isRight(asked, answers[index] ?? nothing))) return outcome()
     known.add(pending, answers)
   }
+}
+
+export interface ReplayOptions<Result> {
+  /** The heartbeats that this process has read from the database in earlier transactions. */
+  seen?: SeenHeartbeats
+  level?: SpeculationLevel
+  driver?: ReplayDriver | undefined
+  done?(result: Replayed<Result>): void
 }
 
 export interface Replayed<Result> {

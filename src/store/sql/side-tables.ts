@@ -19,7 +19,10 @@ export class SqlProcesses implements ProcessTable {
   }
 
   heartbeat(owner: string): HeartbeatRecord | undefined {
-    return this.#db.one<HeartbeatRecord>(this.#clock.byServer ? sql.processByServer : sql.process, owner)
+    const { byServer } = this.#clock
+    if (!byServer) return this.#db.one<HeartbeatRecord>(sql.process, owner)
+    const found = this.#db.one<Required<Pick<HeartbeatRecord, 'until' | 'length' | 'now'>>>(sql.processByServer, owner)
+    return found && { ...found, seenFor: byServer.seenFor(owner, found.until) }
   }
 
   putHeartbeat(owner: string, { until, length, info }: HeartbeatRecord): void {

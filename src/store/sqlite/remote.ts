@@ -4,7 +4,8 @@ import type { SqlValue, Statements } from '../sql/statements.ts'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
 import { migrations, newer, unreleased, stepsFrom } from './migrations.ts'
-import { SpeculationFailed, replay, type Execute, type Replayed, type SqlAnswer } from '../sql/replay.ts'
+import { SpeculationFailed, replay, type Execute, type Replayed, type SpeculationLevel, type SqlAnswer } from '../sql/replay.ts'
+import { SeenHeartbeats } from '../sql/seen-heartbeats.ts'
 import type { SqlTables } from '../sql/tables.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 
@@ -72,6 +73,7 @@ export class RemoteConnection implements SqlConnection {
   readonly onClose = new Set<() => Promise<void>>()
   readonly #client: LibSQLClient
   readonly #clock: Clock
+  readonly #seen = new SeenHeartbeats()
   readonly #busyTimeout: number
   #jobs: Job[] = []
   #pumping: Promise<void> | undefined
@@ -186,14 +188,16 @@ export class RemoteConnection implements SqlConnection {
     mode: 'write' | 'deferred',
     work: (tables: SqlTables, statements: Statements) => Result,
   ): Promise<Replayed<Result>> {
+    const attempt = (level: SpeculationLevel) =>
+      this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { seen: this.#seen, level }))
     for (const level of ['much', 'little'] as const) {
       try {
-        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { level }))
+        return await attempt(level)
       } catch (error) {
         if (!(error instanceof SpeculationFailed)) throw error
       }
     }
-    return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, { level: 'nothing' }))
+    return attempt('nothing')
   }
 
   /** Retries while another client writes: a transaction that did not begin, or was rejected, changed nothing. */

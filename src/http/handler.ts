@@ -80,6 +80,10 @@ export interface ServerLimits {
   schedulesPerResource?: number
   /** The schedules of all resources that are not done. Defaults to 10,000. */
   schedules?: number
+  /** The open watches of one resource. Defaults to 100. What a run registers is limited by `watches.maxOpen` of its agent. */
+  watchesPerResource?: number
+  /** The open watches of all resources. Defaults to 10,000. */
+  watches?: number
   /** The threads of one resource, without child threads that agents create. Defaults to 10,000. */
   threadsPerResource?: number
   /** The threads of all resources. Unlimited by default. */
@@ -133,16 +137,18 @@ export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
 ]
 
 const numberedLimits = [
-  'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'threadsPerResource', 'threads', 'bytesPerResource',
-  'bytes',
+  'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'watchesPerResource', 'watches', 'threadsPerResource',
+  'threads', 'bytesPerResource', 'bytes',
 ] as const
 
 /** What a request of an operator may store, and one of another principal. */
 function quotasOf(limits: ServerLimits): { operator: Quota; tenant: Quota } {
-  const { schedules = 10_000, threads, bytes } = limits
-  const all = { schedules, ...(threads === undefined ? {} : { threads }), ...(bytes === undefined ? {} : { bytes }) }
-  const { schedulesPerResource = 100, threadsPerResource = 10_000, bytesPerResource = 1_000_000_000 } = limits
-  const resource = { schedules: schedulesPerResource, threads: threadsPerResource, bytes: bytesPerResource }
+  const { schedules = 10_000, watches = 10_000, threads, bytes } = limits
+  const all = { schedules, watches, ...(threads === undefined ? {} : { threads }), ...(bytes === undefined ? {} : { bytes }) }
+  const { schedulesPerResource = 100, watchesPerResource = 100, threadsPerResource = 10_000, bytesPerResource = 1_000_000_000 } = limits
+  const resource = {
+    schedules: schedulesPerResource, watches: watchesPerResource, threads: threadsPerResource, bytes: bytesPerResource,
+  }
   return { operator: { all }, tenant: { all, resource } }
 }
 

@@ -38,7 +38,7 @@ export interface WatchLimitOptions {
   maxExpiryMs?: number
   /** How far back a watch may look. Defaults to 10 minutes. */
   maxLookBackMs?: number
-  /** How many watches a resource may have open. Defaults to 10,000. */
+  /** How many watches a resource may have open. Defaults to 1,000. A server limits those that its callers register besides. */
   maxOpen?: number
 }
 

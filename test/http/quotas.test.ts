@@ -155,6 +155,34 @@ describe('what a principal may store', () => {
     for (const id of ['r1', 'r2']) expect(await create('root', id, { threadId: 'of-root', resourceId: 'x' })).toMatchObject({ http: 200 })
     expect(await create('root', 'r3', { threadId: 'of-root', resourceId: 'x' })).toMatchObject(exceeded('schedules', 'all'))
   })
+
+  it('[H7.13] so many open watches, also if they are asked for together; an ended one makes room, and a repeat is no further one', async () => {
+    const { as } = await world({ watchesPerResource: 3, watches: 5 }, undefined, { watches: true })
+    const watch = { description: 'the code', expected_channels: ['sms'] }
+    const register = (who: keyof typeof keys, id: string, more = {}) => as(who, '/agents/guide/watches', { id, threadId: 'one', watch, ...more })
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => register('ada', `w${index}`)))
+    expect(answers.filter(({ http }) => http === 200)).toHaveLength(3)
+    expect(answers.filter(({ http }) => http !== 200)[0]).toMatchObject(exceeded('watches'))
+    const made = answers.findIndex(({ http }) => http === 200)
+    expect(await register('ada', `w${made}`)).toMatchObject({ http: 200, id: `w${made}` })
+    expect(await as('ada', `/agents/guide/watches/w${made}`, undefined, 'DELETE')).toMatchObject({ http: 200, state: 'ended' })
+    expect(await register('ada', 'again')).toMatchObject({ http: 200 })
+    for (const id of ['r1', 'r2']) expect(await register('root', id, { threadId: 'of-root', resourceId: 'x' })).toMatchObject({ http: 200 })
+    expect(await register('root', 'r3', { threadId: 'of-root', resourceId: 'x' })).toMatchObject(exceeded('watches', 'all'))
+  })
+
+  it('[H7.13] by default 100 watches of a resource, whichever its keys are; the limit of an agent has its own code', async () => {
+    const { as } = await world({}, undefined, { watches: true })
+    const register = (threadId: string) => as('ada', '/agents/guide/watches', { threadId, watch: { description: 'x', expected_channels: ['sms'] } })
+    for (let made = 0; made < 100; made++) expect((await register('one')).http).toBe(200)
+    expect(await register('one')).toMatchObject({ ...exceeded('watches'), details: { limit: 100 } })
+    expect(await register('two')).toMatchObject(exceeded('watches'))
+    expect(await as('two', '/agents/guide/watches', { threadId: 'two', resourceId: 'ada', watch: { description: 'x', expected_channels: ['sms'] } })).toMatchObject(exceeded('watches'))
+    expect(await as('ada', '/memory/threads/two')).toMatchObject({ http: 404 })
+    const few = await world({}, undefined, { watches: { maxOpen: 1 } })
+    const own = () => few.as('ada', '/agents/guide/watches', { threadId: 'one', watch: { description: 'x', expected_channels: ['sms'] } })
+    expect([await own(), await own()]).toMatchObject([{ http: 200 }, { http: 403, code: 'too_many_watches', details: { limit: 1 } }])
+  })
 })
 
 describe('how often a principal may ask', () => {

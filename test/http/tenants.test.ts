@@ -10,9 +10,9 @@ type Who = keyof typeof keys
 async function world() {
   const agents = Object.fromEntries(['guide', 'other'].map((id) => [id, new Agent({ id, model: scriptedModel(() => 'Noted.'), notifications: { deliveryPolicy: { default: 'persist' } } })]))
   const { ask } = await served(agents, { auth: apiKeys({ [keys.alice]: { id: 'alice', resources: ['alice'] }, [keys.bob]: { id: 'bob', resources: ['bob'] } }) })
-  return async (who: Who, path: string, json?: object, key?: string) => {
+  return async (who: Who, path: string, json?: object, key?: string, method?: 'DELETE') => {
     const headers = { authorization: `Bearer ${keys[who]}`, ...(key === undefined ? {} : { 'idempotency-key': key }) }
-    const response = await ask(path, { ...(json ? { json } : {}), headers })
+    const response = await ask(path, { ...(json ? { json } : {}), ...(method && { method }), headers })
     return Object.assign((await response.json()) as Record<string, unknown>, { http: response.status })
   }
 }
@@ -49,6 +49,31 @@ describe('two tenants of one server', () => {
     expect(await notify('bob', 'n', 'new')).toMatchObject({ http: 409, code: 'id_taken' })
     expect(await ask('bob', '/agents/guide/threads/new/notifications')).toMatchObject({ notifications: [{ id: 'x' }, { summary: 'Of bob.' }] })
     expect(await notify('alice', 'y')).toMatchObject({ http: 403, code: 'thread_forbidden' })
+  })
+
+  it('[V1.44] [S1.13] can\'t keep an id of a watch or a schedule from each other, nor reach each other\'s by it', async () => {
+    const ask = await world()
+    const kinds = [
+      ['watches', { watch: { description: 'the code', expected_channels: ['sms'] } }, { state: 'open' }],
+      ['schedules', { message: 'Ring!', every: 60_000 }, { status: 'active' }],
+    ] as const
+    for (const [kind, what, live] of kinds) {
+      const make = (who: Who, id: string) => ask(who, `/agents/guide/${kind}`, { id, threadId: `of-${who}`, ...what })
+      const taken = await make('bob', 'login')
+      expect(taken).toMatchObject({ http: 200, id: 'login', resourceId: 'bob' })
+      const own = await make('alice', 'login')
+      expect(own).toMatchObject({ http: 200, resourceId: 'alice', threadId: 'of-alice' })
+      expect(await make('alice', 'login')).toMatchObject({ id: own.id })
+      expect(await ask('alice', `/agents/guide/${kind}/login`)).toMatchObject({ http: 200, id: own.id, resourceId: 'alice' })
+      expect(await ask('bob', `/agents/guide/${kind}/login`)).toMatchObject({ http: 200, id: 'login', resourceId: 'bob' })
+      expect(await ask('bob', `/agents/guide/${kind}/${String(own.id)}`)).toMatchObject({ http: 404 })
+      // Nor can the id that alice would get be taken before her.
+      const suffix = String(own.id).slice('login'.length)
+      expect(await make('bob', `later${suffix}`)).toMatchObject({ http: 400, code: 'invalid_argument', details: { field: 'id' } })
+      expect(await ask('alice', `/agents/guide/${kind}/login`, undefined, undefined, 'DELETE')).toMatchObject({ http: 200 })
+      expect(await ask('alice', `/agents/guide/${kind}/login`)).toMatchObject(kind === 'watches' ? { state: 'ended' } : { http: 404 })
+      expect(await ask('bob', `/agents/guide/${kind}/login`)).toMatchObject({ http: 200, id: 'login', resourceId: 'bob', ...live })
+    }
   })
 
   it('[N4.4] a search that is too long is 400', async () => {

@@ -41,7 +41,7 @@ export const cited: Cited[] = [
   { file: 'test/http/client-failures.test.ts', covers: { Reconnect: 'maxRetries delayMs onLost onOpen', 'ThreadSubscription.chunks': 'maxRetries delayMs onLost onOpen', ProcessOptions: 'onChunk reconnect' } },
   { file: 'test/http/cut-off.test.ts', title: '[H2.4] a client waits longer than the heartbeat', covers: { ClientOptions: 'silenceMs', HandlerOptions: 'heartbeatMs' } },
   { file: 'test/sources/signed-headers.test.ts', covers: { WebhookSignalsOptions: 'acceptUnsignedHeaders', GitHubSignalsOptions: 'maxAgeSeconds' } },
-  { file: 'test/http/quotas.test.ts', covers: { ServerLimits: 'schedulesPerResource schedules threadsPerResource threads bytesPerResource bytes requests' } },
+  { file: 'test/http/quotas.test.ts', covers: { ServerLimits: 'schedulesPerResource schedules watchesPerResource watches threadsPerResource threads bytesPerResource bytes requests' } },
   { file: 'test/http/bounds.test.ts', covers: { ServerLimits: 'failedLogins streamsPerPrincipal streams scheduleMs' } },
   { file: 'test/http/stream-tickets.test.ts', covers: { HandlerOptions: 'ticketSecret', ServeOptions: 'ticketSecret' } },
   { file: 'test/studio/serving.test.ts', covers: { HandlerOptions: 'studio', ServeOptions: 'studio', StudioOptions: 'path folder' } },

@@ -142,7 +142,9 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(await agent.schedules.remove(foreign)).toBe(false)
     expect((await agent.schedules.list({ resourceId: 'somebody' })).schedules).toEqual([])
     await expect(agent.schedules.pause(foreign)).rejects.toMatchObject({ code: 'invalid_argument' })
-    await expect(agent.schedules.create({ threadId: 'other', resourceId: 'somebody', id: 's', message: 'Mine.', every: hour })).rejects.toMatchObject({ code: 'thread_forbidden' })
+    const own = await agent.schedules.create({ threadId: 'other', resourceId: 'somebody', id: 's', message: 'Mine.', every: hour })
+    expect(await agent.schedules.get(foreign)).toEqual(own)
+    expect(await agent.schedules.get({ id: 's' })).toMatchObject({ resourceId: thread.resourceId, signal: { contents: 'One.' } })
     await agent.sendMessage('Hello.', thread).outcome
     await expect(agent.schedules.create({ ...thread, resourceId: 'somebody', message: 'Mine.', every: hour })).rejects.toMatchObject({ code: 'thread_forbidden' })
   })

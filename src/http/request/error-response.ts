@@ -11,6 +11,8 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   read_only: 403,
   // Not 429: waiting does not help.
   quota_exceeded: 403,
+  too_many_watches: 403,
+  too_many_categories: 403,
   not_found: 404,
   unknown_agent: 404,
   thread_not_found: 404,

@@ -38,6 +38,8 @@ export const registrationCases: WatchCase[] = [
         ['invalid_argument', { channels: many, contacts: many }],
         ['thread_forbidden', { threadId: 'taken' }],
         ['quota_exceeded', { quota: { resource: { threads: 1 } } }],
+        ['quota_exceeded', { quota: { resource: { watches: 1 } } }],
+        ['quota_exceeded', { quota: { all: { watches: 1 } } }],
         ['quota_exceeded', { quota: { all: { bytes: bytes + 1 } } }],
       ]
       for (const [code, more] of refused) {
@@ -52,6 +54,34 @@ export const registrationCases: WatchCase[] = [
       await assert.rejects(store.registerWatch(onThread('new', { threadId: child })), { code: 'invalid_argument' })
       assert.deepEqual([await threads.getThread({ threadId: child }), await store.getWatch({ id: 'new' })], [null, null])
     }),
+  },
+]
+
+/** Ids of watches that two resources choose. Part of `watchConformance`. */
+export const idCases: WatchCase[] = [
+  {
+    name: '[V1.44] an id that another resource has is one of its own for each resource, which finds, repeats and ends its own',
+    async run({ store: open }) {
+      const store = await open()
+      const { watch: first } = await store.registerWatch(planned('w'))
+      const other = { resourceId: 'resource-2', threadId: 'thread-2' }
+      const { watch, added } = await store.registerWatch(planned('w', other))
+      assert.deepEqual([added, watch.id === 'w', watch.resourceId], [true, false, 'resource-2'])
+      assert.deepEqual(await store.registerWatch(planned('w', other)), { watch, added: false })
+      assert.deepEqual(await store.registerWatch(planned(watch.id, other)), { watch, added: false })
+      assert.deepEqual(await store.getWatch({ id: 'w', resourceId: 'resource-2' }), watch)
+      assert.deepEqual([await store.getWatch({ id: 'w', resourceId: 'resource-1' }), await store.getWatch({ id: 'w' })], [first, first])
+      assert.equal(await store.getWatch({ id: 'w', resourceId: 'resource-3' }), null)
+      assert.equal(await store.getWatch({ id: watch.id, resourceId: 'resource-1' }), null)
+      await assert.rejects(store.registerWatch(planned('w', { ...other, threadId: 'thread-3' })), { code: 'id_taken' })
+      // The suffix of another resource can't be taken before it.
+      const squat = store.registerWatch(planned(`x${watch.id.slice(1)}`, { resourceId: 'resource-3', threadId: 'thread-3' }))
+      await assert.rejects(squat, { code: 'invalid_argument' })
+      const ended = await store.endWatch({ id: 'w', resourceId: 'resource-2' }, { reason: 'cancelled', now: now + 1 })
+      assert.deepEqual([ended?.id, ended?.state, (await store.getWatch({ id: 'w' }))?.state], [watch.id, 'ended', 'open'])
+      const deliveries = await store.claimDeliveries({ now: now + 10, until: now + 20, limit: 10, agentIds: ['agent-1'] })
+      assert.deepEqual(deliveries.map((delivery) => [delivery.id, delivery.watch.threadId]), [[`watch:${watch.id}`, 'thread-2']])
+    },
   },
 ]
 

@@ -216,7 +216,30 @@ export const scheduleConformance: ScheduleCase[] = [
       assert.equal(await store.setSchedule(foreign, { status: 'paused', now }), null)
       assert.equal(await store.deleteSchedule(foreign), false)
       assert.deepEqual((await store.listSchedules({ resourceId: 'resource-2', limit: 5 })).schedules, [])
-      await assert.rejects(store.putSchedule(planned('s', { resourceId: 'resource-2' })), { code: 'thread_forbidden' })
+      assert.deepEqual(await store.getSchedule(scope('s')), before)
+    },
+  },
+  {
+    name: '[S1.13] an id that another resource has is one of its own for each resource, which finds, replaces and removes its own',
+    async run({ store: open }) {
+      const store = await open()
+      const before = await store.putSchedule(planned('s'))
+      const foreign = { id: 's', resourceId: 'resource-2' }
+      const made = await store.putSchedule(planned('s', { resourceId: 'resource-2', timing: { every: 60_000 } }))
+      assert.notEqual(made.id, 's')
+      assert.deepEqual(await store.getSchedule(foreign), made)
+      assert.deepEqual(await store.getSchedule({ id: made.id }), made)
+      assert.deepEqual(await store.addSchedule(planned('s', { resourceId: 'resource-2' })), { schedule: made, added: false })
+      const replaced = await store.putSchedule(planned(made.id, { resourceId: 'resource-2', timing: { every: 90_000 } }))
+      assert.deepEqual([replaced.id, replaced.timing], [made.id, { every: 90_000 }])
+      assert.deepEqual((await store.listSchedules({ limit: 5 })).schedules.map(({ id }) => id), ['s', made.id])
+      // The suffix of another resource can't be taken before it.
+      const squat = store.putSchedule(planned(`t${made.id.slice(1)}`, { resourceId: 'resource-3' }))
+      await assert.rejects(squat, { code: 'invalid_argument' })
+      assert.equal((await store.setSchedule(foreign, { status: 'paused', now }))?.id, made.id)
+      assert.deepEqual(await store.getSchedule(scope('s')), before)
+      assert.equal(await store.deleteSchedule(foreign), true)
+      assert.equal(await store.deleteSchedule(foreign), false)
       assert.deepEqual(await store.getSchedule(scope('s')), before)
     },
   },
@@ -280,7 +303,7 @@ export const scheduleConformance: ScheduleCase[] = [
       await store.setSchedule(scope('s'), { status: 'paused', now })
       const before = await store.getSchedule(scope('s'))
       assert.deepEqual(await store.addSchedule(planned('s', { timing: { every: 60_000 } })), { schedule: before, added: false })
-      await assert.rejects(store.addSchedule(planned('s', { resourceId: 'resource-2' })), { code: 'thread_forbidden' })
+      assert.equal((await store.addSchedule(planned('s', { resourceId: 'resource-2' }))).added, true)
       assert.deepEqual(await store.getSchedule(scope('s')), before)
     },
   },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ClaimedCandidate } from '../contract/watches.ts'
 import { annotationCases } from './annotation.ts'
 import { lookBackCases } from './look-back.ts'
-import { registrationCases } from './registration.ts'
+import { idCases, registrationCases } from './registration.ts'
 import { replyCases } from './replies.ts'
 import { takenCases } from './taken.ts'
 import {
@@ -46,7 +46,7 @@ export const watchConformance: WatchCase[] = [
       assert.deepEqual(await candidates(store, 'w'), [[before, 'pending'], [after, 'pending']])
       assert.ok(old !== undefined)
       assert.deepEqual(await store.registerWatch(planned('w', { mode: 'continuous' })), { watch, added: false })
-      for (const other of [{ threadId: 'thread-2' }, { agentId: 'agent-2' }, { resourceId: 'resource-2' }]) {
+      for (const other of [{ threadId: 'thread-2' }, { agentId: 'agent-2' }]) {
         await assert.rejects(store.registerWatch(planned('w', other)), { code: 'id_taken' })
       }
     },
@@ -462,6 +462,7 @@ export const watchConformance: WatchCase[] = [
   },
   ...lookBackCases,
   ...registrationCases,
+  ...idCases,
   ...annotationCases,
   ...takenCases,
   ...replyCases,

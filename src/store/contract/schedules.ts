@@ -12,8 +12,8 @@ export interface ScheduleStore extends ThreadDependents {
   open(): Promise<void>
   close(): Promise<void>
   /**
-   * Creates the schedule, or replaces the one with this id. Rejects with `thread_forbidden` when that belongs to another resource, with
-   * `id_taken` when it belongs to another agent.
+   * Creates the schedule, or replaces the one of the resource with this id. Rejects with `id_taken` when that belongs to another agent.
+   * Where another resource has the id, the schedule gets it with a suffix, and scopes with its `resourceId` find it by both.
    */
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord>
   /** Creates the schedule, unless one with this id exists: that is not changed. Rejects as `putSchedule` does. */

@@ -14,18 +14,21 @@ export interface Usage {
  */
 export interface Quota {
   /** Of the resource that the write belongs to. */
-  resource?: Partial<Usage> & { schedules?: number }
+  resource?: QuotaLimits
   /** Of all resources together. */
-  all?: Partial<Usage> & { schedules?: number }
+  all?: QuotaLimits
 }
 
+/** `schedules`: that are not done. `watches`: that are open. */
+export type QuotaLimits = Partial<Usage> & { schedules?: number; watches?: number }
+
 /** What a write adds, at least. */
-export type Added = Partial<Usage> & { schedules?: number }
+export type Added = QuotaLimits
 
 /** Throws `quota_exceeded` if what is used would exceed the quota. */
-export function checkQuota(part: 'resource' | 'all', limits: Quota['resource'], used: Added, added: Added): void {
+export function checkQuota(part: 'resource' | 'all', limits: QuotaLimits | undefined, used: Added, added: Added): void {
   if (!limits) return
-  for (const name of ['threads', 'bytes', 'schedules'] as const) {
+  for (const name of ['threads', 'bytes', 'schedules', 'watches'] as const) {
     const limit = limits[name]
     const more = added[name] ?? 0
     if (limit === undefined || more === 0 || (used[name] ?? 0) + more <= limit) continue
@@ -37,11 +40,12 @@ const remedies = {
   threads: 'Delete threads that are not needed',
   bytes: 'Delete threads or messages that are not needed',
   schedules: 'Remove schedules that are not needed',
+  watches: 'Cancel watches that are not needed',
 }
 
 function quotaExceeded(name: keyof typeof remedies, part: 'resource' | 'all', limit: number): HeedError {
   const whose = part === 'resource' ? 'a resource' : 'this server'
-  const message = `The limit of ${whose} is ${limit} ${name}. Nothing was stored. ${remedies[name]}, or ask the operator for more.`
+  const message = `The limit of ${whose} is ${limit} ${name === 'watches' ? 'open watches' : name}. Nothing was stored. ${remedies[name]}, or ask the operator for more.`
   return new HeedError('quota_exceeded', message, { details: { quota: name, of: part, limit } })
 }
 

@@ -7,6 +7,7 @@ import type {
 } from '../contract/schedules.ts'
 import { byteLength } from '../core/records.ts'
 import { forgetSchedules, transferSchedules } from './thread-dependents.ts'
+import { checkNotCompleted, completedId } from './completed-id.ts'
 import { SqlDomain } from './domain.ts'
 import { longestWaiting } from './notifications/dispatch.ts'
 import type { SqlValue, Statements } from './statements.ts'
@@ -37,6 +38,7 @@ const columns = `
 /** The statements of schedules. */
 export const scheduleSql = {
   byId: `SELECT ${columns} FROM heed_schedules WHERE id = ?`,
+  byIds: `SELECT ${columns} FROM heed_schedules WHERE id IN (?, ?)`,
   put: `
     INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed,
       timing, signal)
@@ -66,19 +68,20 @@ export const scheduleSql = {
 export class SqlSchedules extends SqlDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
-      statements.lockDomain?.('schedules', [schedule.id])
-      if (existing(statements, schedule)?.status !== 'active') checkSchedules(statements, schedule)
-      return put(statements, schedule)
+      lock(statements, schedule)
+      const { found, id } = existing(statements, schedule)
+      if (found?.status !== 'active') checkSchedules(statements, schedule)
+      return put(statements, { ...schedule, id })
     })
   }
 
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }> {
     return this.write((statements) => {
-      statements.lockDomain?.('schedules', [schedule.id])
-      const found = existing(statements, schedule)
+      lock(statements, schedule)
+      const { found, id } = existing(statements, schedule)
       if (found) return { schedule: recordOf(found), added: false }
       checkSchedules(statements, schedule)
-      return { schedule: put(statements, schedule), added: true }
+      return { schedule: put(statements, { ...schedule, id }), added: true }
     })
   }
 
@@ -107,21 +110,22 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
     { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number },
   ): Promise<ScheduleRecord | null> {
     return this.write((statements) => {
-      statements.lockDomain?.('schedules', [scope.id])
+      lock(statements, scope)
       const found = scoped(statements, scope)
       if (!found) return null
       // Another call was faster, or the schedule was replaced by an active one.
       if (status === 'active' && found.status === 'active') return recordOf(found)
       if (status === 'paused' && found.status === 'done') return recordOf(found)
-      statements.execute(scheduleSql.set, status, nextAt ?? null, now, scope.id)
-      return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, scope.id) as ScheduleRow)
+      statements.execute(scheduleSql.set, status, nextAt ?? null, now, found.id)
+      return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, found.id) as ScheduleRow)
     })
   }
 
   deleteSchedule(scope: ScheduleScope): Promise<boolean> {
     return this.write((statements) => {
-      statements.lockDomain?.('schedules', [scope.id])
-      return scoped(statements, scope) !== undefined && statements.run(scheduleSql.remove, scope.id) === 1
+      lock(statements, scope)
+      const found = scoped(statements, scope)
+      return found !== undefined && statements.run(scheduleSql.remove, found.id) === 1
     })
   }
 
@@ -197,16 +201,34 @@ function sendsSignal(row: ScheduleRow | undefined, signalId: string | undefined)
   return row !== undefined && (signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId)
 }
 
-/** The stored schedule with this id. Throws if it belongs to another resource or agent. */
-function existing(statements: Statements, { id, resourceId, agentId }: NewSchedule): ScheduleRow | undefined {
-  const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  if (found && found.resourceId !== resourceId)
-    throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
+function lock(statements: Statements, { id, resourceId }: ScheduleScope): void {
+  statements.lockDomain?.('schedules', resourceId === undefined ? [id] : [id, completedId(id, resourceId)].toSorted())
+}
+
+/**
+ * The schedule of the resource with this id, and the id under which a new one is stored. Throws if it is one of another agent, or was given
+ * to another resource with its thread.
+ */
+function existing(statements: Statements, { id, resourceId, agentId }: NewSchedule): { found: ScheduleRow | undefined; id: string } {
+  const completed = completedId(id, resourceId)
+  const rows = statements.all<ScheduleRow>(scheduleSql.byIds, id, completed)
+  const taken = (wanted: string) => rows.find((row) => row.id === wanted)
+  const found = ownOf(rows, { id, resourceId })
   if (found && found.agentId !== agentId)
     throw new HeedError('id_taken', `Schedule '${id}' is one of agent '${found.agentId}'. Choose another id, or remove that one.`, {
       details: { id, agentId: found.agentId },
     })
-  return found
+  if (found) return { found, id: found.id }
+  checkNotCompleted(id, resourceId)
+  if (!taken(id)) return { found, id }
+  if (!taken(completed)) return { found, id: completed }
+  throw new HeedError('id_taken', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
+}
+
+/** Of rows with an id and its completed form, that of the resource; the id as it was chosen goes first. */
+function ownOf(rows: readonly ScheduleRow[], { id, resourceId }: { id: string; resourceId: string }): ScheduleRow | undefined {
+  const own = rows.filter((row) => row.resourceId === resourceId)
+  return own.find((row) => row.id === id) ?? own[0]
 }
 
 /** A schedule that is done counts no longer; one that replaces it does. */
@@ -225,10 +247,10 @@ function put(
 }
 
 function scoped(statements: Statements, { id, resourceId, agentId }: ScheduleScope): ScheduleRow | undefined {
-  const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  return row && (resourceId === undefined || row.resourceId === resourceId) && (agentId === undefined || row.agentId === agentId)
-    ? row
-    : undefined
+  const row = resourceId === undefined
+    ? statements.one<ScheduleRow>(scheduleSql.byId, id)
+    : ownOf(statements.all<ScheduleRow>(scheduleSql.byIds, id, completedId(id, resourceId)), { id, resourceId })
+  return row && (agentId === undefined || row.agentId === agentId) ? row : undefined
 }
 
 function recordOf({ timing, signal, nextAt, lastAt, lastSignalId, error, createdAt, updatedAt, ...row }: ScheduleRow): ScheduleRecord {

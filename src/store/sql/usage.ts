@@ -153,6 +153,8 @@ export const usageSql = {
   usage: `SELECT threads, bytes FROM heed_usage WHERE resource_id = ?`,
   schedules: `SELECT count(*) AS count FROM heed_schedules INDEXED BY heed_schedules_open WHERE resource_id = ? AND status <> 'done'`,
   allSchedules: `SELECT count(*) AS count FROM heed_schedules INDEXED BY heed_schedules_open WHERE status <> 'done'`,
+  watches: `SELECT count(*) AS count FROM heed_watches INDEXED BY heed_watches_open WHERE resource_id = ? AND state = 'open'`,
+  allWatches: `SELECT count(*) AS count FROM heed_watches INDEXED BY heed_watches_open WHERE state = 'open'`,
 }
 
 const moved = (table: 'notifications' | 'schedules' | 'watches', open: string) => `
@@ -179,10 +181,16 @@ export function usageOf(statements: Statements, resourceId: string = total): Usa
 export function checkUsage(statements: Statements, resourceId: string, quota: Quota | undefined, added: Added): void {
   if (!quota) return
   statements.lockDomain?.('usage', quota.all ? undefined : [resourceId])
-  const ofSchedules = (text: string, ...values: string[]) =>
-    added.schedules === undefined ? {} : { schedules: statements.one<{ count: number }>(text, ...values)?.count ?? 0 }
+  const counted = (name: 'schedules' | 'watches', text: string, ...values: string[]) =>
+    added[name] === undefined ? {} : { [name]: statements.one<{ count: number }>(text, ...values)?.count ?? 0 }
   const { resource, all } = quota
-  const ofResource = () => ({ ...usageOf(statements, resourceId), ...ofSchedules(usageSql.schedules, resourceId) })
+  const ofResource = () => ({
+    ...usageOf(statements, resourceId),
+    ...counted('schedules', usageSql.schedules, resourceId), ...counted('watches', usageSql.watches, resourceId),
+  })
+  const ofAll = () => ({
+    ...usageOf(statements), ...counted('schedules', usageSql.allSchedules), ...counted('watches', usageSql.allWatches),
+  })
   if (resource) checkQuota('resource', resource, ofResource(), added)
-  if (all) checkQuota('all', all, { ...usageOf(statements), ...ofSchedules(usageSql.allSchedules) }, added)
+  if (all) checkQuota('all', all, ofAll(), added)
 }

@@ -37,6 +37,19 @@ export const watchWriterConformance: WatchWriterCase[] = [
     }),
   },
   {
+    name: '[V1.44] [R1.6] two resources that choose one id at the same time have a watch each',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const [id, resources] = [`same-${nth}`, [`ada-${nth}`, `bob-${nth}`] as const]
+      const register = (store: typeof one, resourceId: string) =>
+        store.registerWatch(planned(id, { resourceId, threadId: `of-${resourceId}` }))
+      const made = await together(() => register(one, resources[0]), () => register(two, resources[1]))
+      assert.deepEqual(made.map(({ added, watch }) => [added, watch.resourceId]), resources.map((resourceId) => [true, resourceId]))
+      exactlyOne(made.map(({ watch }) => watch.id === id))
+      for (const [nthMade, resourceId] of resources.entries())
+        assert.deepEqual(await two.getWatch({ id, resourceId }), made[nthMade]?.watch)
+    }),
+  },
+  {
     name: '[V1.1] [R1.6] a message that both store is one',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const own = { channelId: `phone-${nth}` }

@@ -2,6 +2,7 @@ import { reservedIdPrefixes } from '../../../signals/normalize.ts'
 import { annotationGraceMs, judged, lostClaim, maxJudgeFailures, type Verdict, type WatchEnd } from '../../../watch/machine.ts'
 import type { CandidateClaim, CandidateRelease, CandidateSettlement, CandidateState, ClaimedCandidate } from '../../contract/watches.ts'
 import type { SqlValue, Statements } from '../statements.ts'
+import { completedId } from '../completed-id.ts'
 import { addDelivery, type NewDelivery } from './deliveries.ts'
 import { hasAnswered, inboundBySeq } from './inbounds.ts'
 import { isTaken, unindexWatch } from './matching.ts'
@@ -14,6 +15,7 @@ const unjudgedGraceMs = 600_000
 export const candidateSql = {
   byOrd: `SELECT ${watchColumns} FROM heed_watches WHERE ord = ?`,
   byId: `SELECT ${watchColumns} FROM heed_watches WHERE id = ?`,
+  byIds: `SELECT ${watchColumns} FROM heed_watches WHERE id IN (?, ?)`,
   due: `SELECT ${watchColumns} FROM heed_watches WHERE agent_id = ? AND due_at <= ? ORDER BY due_at, ord LIMIT ?`,
   // Watches that have expired; those with open candidates only where no process has claimed one since `?2`.
   over: `
@@ -74,6 +76,15 @@ interface OpenCandidate {
 
 export function watchById(statements: Statements, id: string): WatchRow | undefined {
   return statements.one<WatchRow>(candidateSql.byId, id)
+}
+
+/** The watch of the resource with this id, and whether the id, and the completed one, are another resource's. */
+export function watchOfResource(
+  statements: Statements, id: string, resourceId: string,
+): { own: WatchRow | undefined; taken: ReadonlySet<string> } {
+  const rows = statements.all<WatchRow>(candidateSql.byIds, id, completedId(id, resourceId))
+  const own = rows.filter((row) => row.resourceId === resourceId)
+  return { own: own.find((row) => row.id === id) ?? own[0], taken: new Set(rows.map((row) => row.id)) }
 }
 
 export function watchByOrd(statements: Statements, ord: number): WatchRow | undefined {

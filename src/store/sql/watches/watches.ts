@@ -11,6 +11,7 @@ import type { ThreadStore } from '../../contract/threads.ts'
 import { findThread } from '../../core/lease.ts'
 import { byteLength } from '../../core/records.ts'
 import { createThread } from '../../core/threads.ts'
+import { checkNotCompleted, completedId } from '../completed-id.ts'
 import { SqlDomain } from '../domain.ts'
 import type { ConnectionOwner } from '../driver.ts'
 import type { SqlValue, Statements } from '../statements.ts'
@@ -18,6 +19,7 @@ import type { SqlTables } from '../tables.ts'
 import { checkUsage } from '../usage.ts'
 import {
   claimCandidates, endWatch, expireWatches, hasExpired, nextWatchDue, releaseCandidate, settleCandidate, watchById, watchByOrd,
+  watchOfResource,
 } from './candidates.ts'
 import { claimDeliveries, confirmDelivery, deferDelivery, listUndelivered, nextDeliveryDue, removeDeliveries } from './deliveries.ts'
 import { addInbound, annotateInbound, claimInbounds, deferInbound, nextInboundDue } from './inbounds.ts'
@@ -298,12 +300,10 @@ export class SqlWatches extends SqlDomain implements WatchStore {
 }
 
 function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatch): { watch: WatchRecord; added: boolean } {
-  const { id, resourceId, threadId, agentId, criteria, mode, now } = watch
+  const { resourceId, threadId, agentId, criteria, mode, now } = watch
   // First: the thread of another resource is answered for alike, whatever the id of the watch is.
   const isNewThread = watch.threadCreatedAt === undefined && !findThread(tables, { threadId, resourceId })
-  const known = watchById(statements, id)
-  if (known && (known.threadId !== threadId || known.resourceId !== resourceId || known.agentId !== agentId))
-    throw new HeedError('id_taken', `Watch '${id}' belongs to another thread or agent. Choose another id.`, { details: { id } })
+  const { known, id } = knownWatch(statements, watch)
   if (known) return { watch: watchOf(known), added: false }
   if ((statements.one<{ count: number }>(watchSql.openCount, resourceId, watch.limit)?.count ?? 0) >= watch.limit) {
     throw new HeedError('too_many_watches', `Resource '${resourceId}' has ${watch.limit} open watches. Cancel some, or raise the limit.`, {
@@ -316,7 +316,9 @@ function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatc
   }
   const texts = [watch.description, JSON.stringify(criteria), watch.resultSchema === undefined ? null : JSON.stringify(watch.resultSchema)]
   const bytes = texts.reduce((sum, text) => sum + byteLength(text), 0)
-  checkUsage(statements, resourceId, watch.quota, isNewThread ? { threads: 1, bytes: bytes + byteLength('{}') } : { bytes })
+  checkUsage(statements, resourceId, watch.quota, {
+    watches: 1, ...(isNewThread ? { threads: 1, bytes: bytes + byteLength('{}') } : { bytes }),
+  })
   const threadCreatedAt = watch.threadCreatedAt ?? createThread(tables, { id: threadId, resourceId, now }).thread.createdAt.getTime()
   const ord = statements.insert(
     watchSql.add, statements.newKey?.('heed_watches') ?? null, id, resourceId, threadId, threadCreatedAt, agentId, mode,
@@ -327,6 +329,18 @@ function registerWatch(statements: Statements, tables: SqlTables, watch: NewWatc
   const row = watchByOrd(statements, ord) as WatchRow
   lookBack(statements, row, now)
   return { watch: watchOf(watchByOrd(statements, ord) as WatchRow), added: true }
+}
+
+/** The watch that was registered with this id before, and the id under which a new one is stored. */
+function knownWatch(
+  statements: Statements, { id, resourceId, threadId, agentId }: NewWatch,
+): { known: WatchRow | undefined; id: string } {
+  const { own: known, taken } = watchOfResource(statements, id, resourceId)
+  const completed = completedId(id, resourceId)
+  if (known ? known.threadId !== threadId || known.agentId !== agentId : taken.has(completed))
+    throw new HeedError('id_taken', `Watch '${id}' belongs to another thread or agent. Choose another id.`, { details: { id } })
+  if (!known) checkNotCompleted(id, resourceId)
+  return { known, id: taken.has(id) ? completed : id }
 }
 
 /** Removes the watches and the replies of a deleted thread. */
@@ -359,9 +373,7 @@ export function transferWatches(statements: Statements, threadId: string, resour
 }
 
 function scoped(statements: Statements, { id, resourceId, threadId, agentId }: WatchScope): WatchRow | undefined {
-  const row = watchById(statements, id)
-  const isInScope =
-    row && (resourceId === undefined || row.resourceId === resourceId) && (threadId === undefined || row.threadId === threadId) &&
-    (agentId === undefined || row.agentId === agentId)
+  const row = resourceId === undefined ? watchById(statements, id) : watchOfResource(statements, id, resourceId).own
+  const isInScope = row && (threadId === undefined || row.threadId === threadId) && (agentId === undefined || row.agentId === agentId)
   return isInScope ? row : undefined
 }

@@ -79,7 +79,12 @@ describe('the words of an error that a tool throws', () => {
 describe('the words of a tool that the provider executed', () => {
   const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } } as never
   const search = { toolCallId: 'ws-1', toolName: 'web_search' }
-  const failed: Record<string, unknown> = { 'a text': words, 'an object': { type: 'web_search_tool_result_error', errorCode: 'unavailable', message: words } }
+  const failed: Record<string, unknown> = {
+    'a text': words, 'an object': { type: 'web_search_tool_result_error', errorCode: 'unavailable', message: words },
+    // As OpenAI reports it: without a mark.
+    'the result of an MCP server with an error': { type: 'call', serverLabel: 'crm', name: 'find', arguments: '{}', error: words },
+    'the result of an MCP server with an error and an output': { type: 'call', serverLabel: 'crm', name: 'find', arguments: '{}', output: words, error: { type: 'http_error', code: 500, message: words } },
+  }
 
   it.each(Object.keys(failed))('[H3.11] reach the model and no tenant by any door, as %s: it gets a code and the id of the call', async (form) => {
     const lines: string[] = []
@@ -88,7 +93,7 @@ describe('the words of a tool that the provider executed', () => {
     const model = scriptedModel(({ prompt }) => (JSON.stringify(prompt).includes('Again') ? 'Yes.' : {
       parts: [
         { type: 'tool-call', ...search, input: '{}', providerExecuted: true },
-        { type: 'tool-result', ...search, result, isError: true, providerMetadata: { openai: { note: words } } },
+        { type: 'tool-result', ...search, result, ...(form.startsWith('the result of') ? {} : { isError: true }), providerMetadata: { openai: { note: words } } },
         { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Sorry.' }, { type: 'text-end', id: 't' },
         { type: 'finish', finishReason: { unified: 'stop', raw: 'x' }, usage },
       ],

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONValue } from '../../base/json.ts'
+import { isObject, type JSONValue } from '../../base/json.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from '../../message/chunk.ts'
 import type {
   FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart,
@@ -349,12 +349,13 @@ export class StepRecorder {
 
   #providerResult(result: PartOf<'tool-result'>): Chunk {
     const value = result.result as JSONValue
+    const isError = result.isError === true || isFailedServerCall(value)
     const call = this.parts.find(
       (part): part is ToolInvocationPart => part.type === 'tool-invocation' && part.toolInvocation.toolCallId === result.toolCallId,
     )
     if (call && !result.preliminary) {
-      call.toolInvocation.state = result.isError ? 'output-error' : 'result'
-      if (result.isError) {
+      call.toolInvocation.state = isError ? 'output-error' : 'result'
+      if (isError) {
         call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
         call.toolInvocation.errorCode = 'provider_error'
       } else call.toolInvocation.result = value
@@ -366,7 +367,7 @@ export class StepRecorder {
       args: call?.toolInvocation.args ?? null,
       result: value,
       providerExecuted: true,
-      ...(result.isError ? { isError: true, errorCode: 'provider_error' } : {}),
+      ...(isError ? { isError: true, errorCode: 'provider_error' } : {}),
       ...(result.preliminary ? { preliminary: true } : {}),
       ...meta(result),
     })
@@ -405,6 +406,11 @@ export class StepRecorder {
     this.parts.push({ type: 'file', data, mimeType: part.mediaType, ...reasoning, ...meta(part) })
     return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
   }
+}
+
+/** OpenAI reports the failed call of an MCP server as a result without a mark, with the `error` of the server. */
+function isFailedServerCall(result: JSONValue): boolean {
+  return isObject(result) && result.type === 'call' && 'serverLabel' in result && (result.error ?? null) !== null
 }
 
 /** The part of the contents that a provider may store as items. */

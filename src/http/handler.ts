@@ -137,8 +137,8 @@ export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
 ]
 
 const numberedLimits = [
-  'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'watchesPerResource', 'watches', 'threadsPerResource',
-  'threads', 'bytesPerResource', 'bytes',
+  'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'watchesPerResource', 'watches',
+  'threadsPerResource', 'threads', 'bytesPerResource', 'bytes',
 ] as const
 
 /** What a request of an operator may store, and one of another principal. */

@@ -45,7 +45,8 @@ const remedies = {
 
 function quotaExceeded(name: keyof typeof remedies, part: 'resource' | 'all', limit: number): HeedError {
   const whose = part === 'resource' ? 'a resource' : 'this server'
-  const message = `The limit of ${whose} is ${limit} ${name === 'watches' ? 'open watches' : name}. Nothing was stored. ${remedies[name]}, or ask the operator for more.`
+  const counted = name === 'watches' ? 'open watches' : name
+  const message = `The limit of ${whose} is ${limit} ${counted}. Nothing was stored. ${remedies[name]}, or ask the operator for more.`
   return new HeedError('quota_exceeded', message, { details: { quota: name, of: part, limit } })
 }
 

@@ -66,9 +66,9 @@ export interface WatchStore extends ThreadDependents, ReplyStore {
    * up to the shares of their senders. The newest messages that pass its filters and whose annotator could not choose its categories are
    * due to be annotated again, as many as it may judge. A watch with this id of this agent on this thread is returned unchanged. Where
    * another resource has the id, the watch gets it with a suffix, and scopes with its `resourceId` find it by both. Rejects with
-   * `id_taken` for the id of another watch of the resource, with `thread_forbidden` for the thread of another resource, with `too_many_watches` at the
-   * limit of a resource, and with `too_many_categories` where its open watches would expect too many categories together. What is rejected
-   * leaves nothing.
+   * `id_taken` for the id of another watch of the resource, with `thread_forbidden` for the thread of another resource, with
+   * `too_many_watches` at the limit of a resource, and with `too_many_categories` where its open watches would expect too many categories
+   * together. What is rejected leaves nothing.
    */
   registerWatch(watch: NewWatch): Promise<{ watch: WatchRecord; added: boolean }>
   getWatch(scope: WatchScope): Promise<WatchRecord | null>

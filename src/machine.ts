@@ -74,14 +74,14 @@ export const idleBehaviors = Object.keys(
 /** `now`: into the active run. `queue`: a run of its own. */
 export type SendMode = 'now' | 'queue'
 
-export interface RouteRequest {
+interface RouteRequest {
   mode: SendMode
   agentId: string
   ifActive: ActiveBehavior
   ifIdle: IdleBehavior
 }
 
-export interface RouteState {
+interface RouteState {
   status: ThreadStatus
   /** The agent of the active or suspended run. */
   agentId?: string

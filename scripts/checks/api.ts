@@ -30,7 +30,7 @@ interface Module {
 }
 
 /** File name and content of each report. */
-export type ApiReport = Record<string, string>
+type ApiReport = Record<string, string>
 
 const origin = 'Written by `npm run api` from the emitted declarations; comments and paths are left out.'
 const heading = (title: string) => `// ${title}\n// ${origin}\n`

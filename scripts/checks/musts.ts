@@ -7,7 +7,7 @@ import { citation, readResults, resultsPath, type TestResults } from './test-res
 /** Where tests are looked for. */
 const testFolders = ['src', 'test', 'examples']
 
-export interface MustsOptions {
+interface MustsOptions {
   /**
    * Whether each MUST needs a test that passed in the run whose results are at `resultsPath`. Otherwise only a MUST needs one whose
    * tests are all conditional.

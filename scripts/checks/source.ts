@@ -48,7 +48,7 @@ export function parse(file: SourceFile): SyntaxNode {
   return program as unknown as SyntaxNode
 }
 
-export interface Visit {
+interface Visit {
   node: SyntaxNode
   parent?: SyntaxNode
   field?: string

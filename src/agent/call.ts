@@ -215,7 +215,7 @@ function targetOf(memory: MemoryTarget): { threadId: string; resourceId: string;
   return { ...target, thread: about }
 }
 
-export interface QueuedTurn {
+interface QueuedTurn {
   threadId: string
   resourceId: string
   /** Identifies the turn on its thread: a repeat is the same turn. */
@@ -265,7 +265,7 @@ function comparable(rows: readonly MessageRow[]): string {
 }
 
 /** The host of a run without a thread: nothing is stored, and no signal enters. */
-export class EphemeralHost implements RunHost {
+class EphemeralHost implements RunHost {
   readonly lanes = []
   readonly #emit: (chunk: Chunk) => void
   readonly #closing: AbortSignal

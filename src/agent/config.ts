@@ -202,7 +202,7 @@ function isObjectOrFunction(value: unknown): boolean {
 }
 
 /** The processors of an agent or a call. A list that depends on the request is undefined until it is resolved. */
-export interface ProcessorLists {
+interface ProcessorLists {
   input: unknown
   output: unknown
 }

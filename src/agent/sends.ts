@@ -62,7 +62,7 @@ interface WithStreamOptions {
 }
 
 /** Validates the options of a send. Throws before anything is stored or published. */
-export function checkSend(options: SendOptions): CheckedSend {
+function checkSend(options: SendOptions): CheckedSend {
   checkStreamOptions(options)
   return checkSendOptions(options)
 }

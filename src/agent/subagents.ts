@@ -110,7 +110,7 @@ type Call = ToolContext & { threadId: string; resourceId: string }
  * Runs an agent on the child thread of this call and returns its text. The ids of the input and the run derive from the call, so that the
  * agent runs once however often the call is executed: after a crash, or after a decision about a suspended call of the child.
  */
-export async function runOnChildThread(agent: Agent, prompt: string, call: Call, nesting: Nesting): Promise<string> {
+async function runOnChildThread(agent: Agent, prompt: string, call: Call, nesting: Nesting): Promise<string> {
   const runtime = agent.threads()
   const { resourceId, requestContext, abortSignal } = call
   const scope = { threadId: childThreadId(call.threadId, call.toolCallId), resourceId }

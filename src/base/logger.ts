@@ -21,7 +21,7 @@ export interface Logger {
   progress?(work: string, progress?: Progress): void
 }
 
-export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 export interface ConsoleLoggerOptions {
   /** The lowest level that is written. Defaults to `warn`. */

@@ -1,5 +1,5 @@
 /** How much of a value is logged. */
-export interface RedactLimits {
+interface RedactLimits {
   /** Characters of one text. */
   text: number
   /** Items of one list, fields of one object. */

@@ -38,7 +38,7 @@ export interface ChannelOptions {
 }
 
 /** What a channel needs of the Heed that it is registered with. */
-export interface ChannelEnvironment {
+interface ChannelEnvironment {
   now(): number
   /** The agent that answers, in mode `message`. */
   agentId?: string

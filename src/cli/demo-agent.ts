@@ -3,7 +3,7 @@ import { sleep, systemClock } from '../base/clock.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import { createTool } from '../run/tools/tool.ts'
 
-export interface ReleaseDesk {
+interface ReleaseDesk {
   model: ModelConfig
   /** How long a tool takes. */
   workMs: number

@@ -7,7 +7,7 @@ import { releaseAgent } from './demo-agent.ts'
 import { userMessages } from './demo-script.ts'
 import type { ThreadView } from './render.ts'
 
-export interface Stage {
+interface Stage {
   model: ModelConfig
   storage: Storage
   /** How long a tool takes. */

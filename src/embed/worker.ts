@@ -14,7 +14,7 @@ export interface EmbedWorker {
   terminate(): Promise<void>
 }
 
-export interface EmbedWorkerEvents {
+interface EmbedWorkerEvents {
   onResponse(response: EmbedResponse): void
   /** The worker ended; it sends no more responses. */
   onFailure(error: unknown): void

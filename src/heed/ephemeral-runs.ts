@@ -7,14 +7,14 @@ import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { LocalCall } from '../thread/send/waiters.ts'
 
 /** A run without a thread, from the call that starts it until its last chunk. */
-export interface EphemeralRun {
+interface EphemeralRun {
   /** Aborts when this process stops running, with the reason. */
   readonly closing: AbortSignal
   end(): void
 }
 
 /** A run without a thread that waits for decisions: what it continues with. */
-export interface SuspendedEphemeralRun {
+interface SuspendedEphemeralRun {
   readonly agentId: string
   /** Its input and what it added, complete as soon as its last chunk is published. */
   readonly rows: () => readonly MessageRow[]

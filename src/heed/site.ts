@@ -16,7 +16,7 @@ import { Watches, type ReceivePolicy, type WatchesOptions } from '../watch/watch
 import { EphemeralRuns } from './ephemeral-runs.ts'
 import { Pruner } from './pruner.ts'
 
-export interface SiteOptions {
+interface SiteOptions {
   clock?: Clock
   logger?: Logger
   tracing?: TracingOptions | false | undefined
@@ -102,7 +102,7 @@ export class Site implements RunEnvironment {
   }
 }
 
-export interface SitesOptions extends SiteOptions {
+interface SitesOptions extends SiteOptions {
   /** Used where none is given. */
   storage?: Storage
 }

@@ -6,7 +6,7 @@ import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 /** When a delivery to a run that may reject it is looked up, in case the process that waits for the outcome is gone. */
 export const confirmMs = 60_000
 
-export type Unconfirmed = Pick<NotificationRecord, 'threadId' | 'id' | 'deliveredSignalId'>
+type Unconfirmed = Pick<NotificationRecord, 'threadId' | 'id' | 'deliveredSignalId'>
 
 /** How many threads are remembered; deliveries on others are looked up when they are due. */
 const maxThreads = 1_000

@@ -22,7 +22,7 @@ import { Summaries } from './summaries.ts'
 const firstRetryMs = 1_000
 const longestRetryMs = 300_000
 
-export interface InboxOptions {
+interface InboxOptions {
   /** The inbox of the storage, if it has one. */
   store(): Promise<NotificationStore | undefined>
   settings: InboxSettings

@@ -91,7 +91,7 @@ export function decideByRules(policy: NotificationDeliveryPolicyConfig, context:
 }
 
 /** The decision of a choice. Throws for an invalid one: policies are user code. */
-export function parseDecision(choice: unknown, field = 'decide()'): NotificationDeliveryDecision {
+function parseDecision(choice: unknown, field = 'decide()'): NotificationDeliveryDecision {
   const decision: unknown = typeof choice === 'string' ? { action: choice } : choice
   if (
     typeof decision !== 'object' ||

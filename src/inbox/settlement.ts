@@ -85,7 +85,7 @@ export function modeOf({ deliveryAction }: NotificationRecord): SendMode {
 export const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
 
 /** A notification whose signal its thread has accepted. */
-export interface SentNotification {
+interface SentNotification {
   receipt: SendReceipt
   acceptance: Acceptance
 }

@@ -12,7 +12,7 @@ const maxPending = 100
 const maxRounds = 4
 
 /** A summary that its thread has accepted. */
-export interface SentSummary {
+interface SentSummary {
   signalId: string
   /** Absent where an earlier attempt sent it. */
   receipt?: SendReceipt

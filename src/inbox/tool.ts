@@ -184,7 +184,7 @@ function missing(field: string, action: string): HeedError {
 }
 
 /** Sends the full text of a record to an agent of this process. */
-export interface NotificationReader {
+interface NotificationReader {
   hasAgent(agentId: string): boolean
   /** The clock of its Heed. */
   now(): number
@@ -204,7 +204,7 @@ export function removeReader(store: NotificationStore, reader: NotificationReade
   readers.get(store)?.delete(reader)
 }
 
-export function readerFor(store: NotificationStore, agentId: string): NotificationReader | undefined {
+function readerFor(store: NotificationStore, agentId: string): NotificationReader | undefined {
   for (const reader of readers.get(store) ?? []) if (reader.hasAgent(agentId)) return reader
   return undefined
 }

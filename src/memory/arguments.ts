@@ -70,7 +70,7 @@ export function checkReindex(options: unknown): void {
 }
 
 /** The last item of a page. It names its list, so that the cursor is rejected with another list. */
-export interface ListPosition {
+interface ListPosition {
   list: string
   /** The value that the list is ordered by; `id` orders items with the same value. */
   at: number

@@ -327,7 +327,7 @@ export interface MemoryBinding {
 }
 
 /** The bindings of a memory that several agents may share. Calls on the memory itself need all of them to be of one storage. */
-export class MemoryBindings {
+class MemoryBindings {
   /** The last binding of each Heed or storage. */
   readonly #byOwner = new Map<object, MemoryBinding>()
   /** The binding of an agent without a Heed, used when there is no other. */

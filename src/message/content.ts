@@ -19,7 +19,7 @@ export function hasOutcome({ state }: ToolInvocation): boolean {
 }
 
 /** The parts of one model call. */
-export interface Step {
+interface Step {
   /** Absent before the first `step-start`. */
   start?: StepStartPart
   parts: MessagePart[]

@@ -108,7 +108,7 @@ interface FieldType {
 }
 
 /** The checked fields of a payload. Others are not checked. */
-export type PayloadShape = Readonly<Record<string, FieldType>>
+type PayloadShape = Readonly<Record<string, FieldType>>
 
 /** A chunk that only the run creates. A processor may return the one that it received, with changes of these payload fields only. */
 export interface RunChunk {
@@ -184,7 +184,7 @@ export const threadDataTypes: ReadonlySet<string> = new Set([
 ])
 
 /** The first invalid field of a payload, for an error message; undefined when all are valid. */
-export function findInvalidField(payload: object, shape: PayloadShape): string | undefined {
+function findInvalidField(payload: object, shape: PayloadShape): string | undefined {
   for (const [name, type] of Object.entries(shape)) {
     const isPresent = Object.hasOwn(payload, name)
     if (!isPresent && !type.optional) return ` without ${name} in its payload`

@@ -185,7 +185,7 @@ const resolvedPending = Promise.resolve(pending)
  * Waits for the promise of a hook: until an abort of the run, and at most until its timeout. The promise of an async function that awaits
  * nothing is resolved already and needs no timer. `closing`: the run is aborted, and the hook checks its output.
  */
-export async function withHookTimeout<T>(run: Run, processor: Processor, hook: string, returned: Promise<T>, closing = false): Promise<T> {
+async function withHookTimeout<T>(run: Run, processor: Processor, hook: string, returned: Promise<T>, closing = false): Promise<T> {
   // Converted once: a thenable may start its work with every call of `then`.
   const promise = Promise.resolve(returned)
   const first = await Promise.race([promise, resolvedPending])
@@ -219,6 +219,6 @@ export function whenResolved<T, Result>(value: T | Promise<T>, map: (value: T) =
 }
 
 /** True for a timeout of this file: a processor may throw the same code itself. */
-export function isTimeout(error: unknown): boolean {
+function isTimeout(error: unknown): boolean {
   return isHeedError(error) && timeouts.has(error)
 }

@@ -39,7 +39,7 @@ export interface InputKind {
   next?: readonly MessageRow[]
 }
 
-export interface ResultKind {
+interface ResultKind {
   isError?: boolean
   preliminary?: boolean
 }

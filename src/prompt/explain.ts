@@ -42,7 +42,7 @@ export interface ExplainedPrompt {
 
 type Tools = NonNullable<LanguageModelV4CallOptions['tools']>
 
-export interface ExplainedInput {
+interface ExplainedInput {
   system: readonly LanguageModelV4Message[]
   rows: readonly MessageRow[]
   tools?: Tools

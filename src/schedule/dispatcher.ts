@@ -27,7 +27,7 @@ export interface Dispatched {
   done: number
 }
 
-export interface DispatchWork {
+interface DispatchWork {
   /** Claims up to `limit` due records and handles them. */
   dispatch(limit: number): Promise<Dispatched>
   nextDue(): Promise<number | undefined>

@@ -205,7 +205,7 @@ function isProviderOptions(value: unknown): value is ProviderOptions {
   return isPlainObject(value) && Object.values(value).every(isPlainObject)
 }
 
-export function signalToDataPart(signal: Signal): SignalDataPart {
+function signalToDataPart(signal: Signal): SignalDataPart {
   return { type: signal.type === 'user' ? 'data-user-message' : 'data-signal', data: withoutGuard(signal), transient: true }
 }
 

@@ -133,7 +133,7 @@ export function normalizeAttributes(attributes: unknown, field = 'attributes'): 
   return Object.fromEntries(stored)
 }
 
-export function unsafeName(kind: string): string {
+function unsafeName(kind: string): string {
   return `is not safe as ${kind}: use letters, digits, "_", "." and "-", and begin with a letter or "_".`
 }
 
@@ -149,7 +149,7 @@ export const reservedIdPrefixes = {
 
 const maxIdLength = 256
 
-export function checkSignalId(id: unknown): string {
+function checkSignalId(id: unknown): string {
   if (isName(id) && id.length <= maxIdLength) return id
   throw invalidSignal('id', `must be a string of 1 to ${maxIdLength} whole characters without NUL, not ${describeValue(id)}.`)
 }

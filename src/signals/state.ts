@@ -29,7 +29,7 @@ export interface StateInput {
   signalId?: string
 }
 
-export interface StateSignal {
+interface StateSignal {
   input: SignalInput
   lane: { id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
 }

@@ -82,7 +82,7 @@ const timeFields = ['created_at', 'updated_at', 'started_at', 'run_started_at', 
 type ParsedEvent = Omit<SourceEvent, 'id' | 'notification'> & { notification: ToldOfEvent }
 
 /** The fields of GitHub's payloads that are used. */
-export interface GitHubPayload {
+interface GitHubPayload {
   action?: string
   repository?: { id?: number; full_name?: string }
   sender?: { login?: string }
@@ -157,7 +157,7 @@ interface Result {
 }
 
 /** The notification of an event; undefined for events that are not reported. */
-export function parseGitHubEvent(event: string, payload: GitHubPayload): ParsedEvent | undefined {
+function parseGitHubEvent(event: string, payload: GitHubPayload): ParsedEvent | undefined {
   const repository = payload.repository?.full_name
   if (repository === undefined) return undefined
   const { action, workflow_run, check_run, check_suite } = payload

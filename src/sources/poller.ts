@@ -13,7 +13,7 @@ const renewMs = 10_000
 /** A poll that takes longer is aborted, so that other processes can poll. */
 const maxMs = 600_000
 
-export interface PollerOptions {
+interface PollerOptions {
   sourceId: string
   interval: number
   clock: Clock

@@ -156,7 +156,7 @@ export abstract class SignalProvider {
   }
 }
 
-export interface EventDelivery {
+interface EventDelivery {
   sourceId: string
   logger: Logger
   subscribed(externalId: string): AsyncIterable<SubscriptionRecord>
@@ -167,7 +167,7 @@ export interface EventDelivery {
  * Notifies every subscribed thread, independently of the others. Rejects where a notification could not be stored now but may be later, so
  * that the sender repeats the event; threads that have it ignore the repetition.
  */
-export async function notifySubscribers(
+async function notifySubscribers(
   { sourceId, logger, subscribed, notify }: EventDelivery, { id, externalIds, notification }: SourceEvent,
 ): Promise<number> {
   const known = { id: notificationId(sourceId, id), source: sourceId }

@@ -7,7 +7,7 @@ import type { Telemetry } from './telemetry.ts'
 import { withTraceparent } from './traceparent.ts'
 
 /** The attributes of an accept span. */
-export interface AcceptStart {
+interface AcceptStart {
   agentId: string
   signal: Pick<Signal, 'id' | 'type' | 'tagName'>
   mode: string

@@ -9,9 +9,9 @@ import type { TracingOptions } from './options.ts'
 import { telemetryFor, type Attributes, type Context, type Telemetry } from './telemetry.ts'
 
 /** What a call outside of a run is for. */
-export type ChatPurpose = 'title' | 'annotate' | 'judge'
+type ChatPurpose = 'title' | 'annotate' | 'judge'
 
-export interface ChatStart {
+interface ChatStart {
   telemetry: Telemetry
   options: TracingOptions
   parent: Context
@@ -158,19 +158,19 @@ function providerName(provider: string): string {
  * Prompts and responses in the JSON of the semantic conventions, for programs that record them.
  */
 
-export function inputMessages(prompt: readonly LanguageModelV4Message[]): string {
+function inputMessages(prompt: readonly LanguageModelV4Message[]): string {
   const messages = prompt.filter(({ role }) => role !== 'system')
   return redactedJSON(messages.map(({ role, content }) => {
     return { role, parts: typeof content === 'string' ? [text(content)] : content.map(promptPart) }
   }))
 }
 
-export function systemInstructions(prompt: readonly LanguageModelV4Message[]): string | undefined {
+function systemInstructions(prompt: readonly LanguageModelV4Message[]): string | undefined {
   const system = prompt.filter((message) => message.role === 'system')
   return system.length === 0 ? undefined : redactedJSON(system.map(({ content }) => text(content)))
 }
 
-export function outputMessages(parts: readonly MessagePart[], finishReason: string): string {
+function outputMessages(parts: readonly MessagePart[], finishReason: string): string {
   return redactedJSON([{ role: 'assistant', parts: parts.flatMap(outputPart), finish_reason: finishReason }])
 }
 

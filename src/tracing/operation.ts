@@ -6,7 +6,7 @@ import {
 } from './telemetry.ts'
 import { recordsErrors, type TracingOptions } from './options.ts'
 
-export interface OperationStart {
+interface OperationStart {
   name: string
   kind?: SpanKind
   attributes: Attributes

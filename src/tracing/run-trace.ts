@@ -11,7 +11,7 @@ import type { TracingOptions } from './options.ts'
 import { linksOf } from './traceparent.ts'
 
 /** The attributes of a run span. */
-export interface RunStart {
+interface RunStart {
   agent: { id: string; name: string }
   runId: string
   threadId?: string

@@ -7,7 +7,7 @@ import type { TracingOptions } from './options.ts'
 const apiKey = Symbol.for('opentelemetry.js.api.1')
 const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
 
-export type AttributeValue = string | number | boolean | string[] | number[]
+type AttributeValue = string | number | boolean | string[] | number[]
 export type Attributes = Record<string, AttributeValue | undefined>
 
 export interface SpanContext {
@@ -43,7 +43,7 @@ export interface Context {
   deleteValue(key: symbol): Context
 }
 
-export interface Tracer {
+interface Tracer {
   startSpan(name: string, options: { kind: SpanKind; attributes: Attributes; links?: Link[] }, context: Context): Span
 }
 
@@ -51,7 +51,7 @@ export interface Histogram {
   record(value: number, attributes?: Attributes): void
 }
 
-export interface Counter {
+interface Counter {
   add(value: number, attributes?: Attributes): void
 }
 
@@ -61,20 +61,20 @@ interface InstrumentOptions {
   advice?: { explicitBucketBoundaries: number[] }
 }
 
-export interface Meter {
+interface Meter {
   createHistogram(name: string, options: InstrumentOptions): Histogram
   createCounter(name: string, options: InstrumentOptions): Counter
 }
 
 /** The registered parts of an SDK. Each may be absent. */
-export interface OpenTelemetry {
+interface OpenTelemetry {
   trace?: { getTracer(name: string): Tracer }
   metrics?: { getMeter(name: string): Meter }
   context?: { active(): Context; with<T>(context: Context, work: () => T): T }
 }
 
 /** The SDK of this process; undefined where none is registered. */
-export function openTelemetry(): OpenTelemetry | undefined {
+function openTelemetry(): OpenTelemetry | undefined {
   const api = (globalThis as Record<symbol, OpenTelemetry | undefined>)[apiKey]
   return api?.trace || api?.metrics ? api : undefined
 }

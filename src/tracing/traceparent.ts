@@ -13,7 +13,7 @@ function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string
 const format = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** The span of a `traceparent`; undefined for an invalid one. Later versions of the format may append fields. */
-export function parseTraceparent(traceparent: unknown): SpanContext | undefined {
+function parseTraceparent(traceparent: unknown): SpanContext | undefined {
   const match = typeof traceparent === 'string' ? format.exec(traceparent) : null
   const [, version = '', traceId = '', spanId = '', flags = '', appended] = match ?? []
   if (!match || version === 'ff' || (version === '00' && appended !== undefined)) return undefined

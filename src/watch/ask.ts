@@ -28,7 +28,7 @@ export interface WrittenCall {
   input: string
 }
 
-export interface AskedModel {
+interface AskedModel {
   model: ModelConfig
   /** Who asks, for errors. */
   asker: string

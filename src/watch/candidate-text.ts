@@ -18,14 +18,14 @@ export interface CandidateView {
   readonly receivedAt?: string
 }
 
-export interface CandidateOptions {
+interface CandidateOptions {
   /** Random letters and digits, new for each message: its sender can't know the name of the element that the message is in. */
   readonly nonce: string
   /** Characters of the body that are shown. */
   readonly maxLength?: number
 }
 
-export interface ShownText {
+interface ShownText {
   readonly text: string
   readonly truncated: boolean
 }

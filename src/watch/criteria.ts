@@ -34,7 +34,7 @@ export interface WatchInput {
 }
 
 /** A watch that can be registered: checked, with its defaults. Times are in milliseconds. */
-export interface CheckedWatch {
+interface CheckedWatch {
   readonly description: string
   readonly criteria: WatchCriteria
   readonly mode: WatchMode
@@ -57,10 +57,10 @@ export interface WatchLimits {
 }
 
 const HOUR = 3_600_000
-export const DEFAULT_EXPIRY_MS = HOUR
-export const DEFAULT_MAX_EXPIRY_MS = 7 * 24 * HOUR
-export const DEFAULT_MAX_LOOK_BACK_MS = 600_000
-export const MAX_EVALUATIONS = 1000
+const DEFAULT_EXPIRY_MS = HOUR
+const DEFAULT_MAX_EXPIRY_MS = 7 * 24 * HOUR
+const DEFAULT_MAX_LOOK_BACK_MS = 600_000
+const MAX_EVALUATIONS = 1000
 const ONCE_EVALUATIONS = 50
 const MAX_DESCRIPTION = 2000
 const MAX_LIST = 32

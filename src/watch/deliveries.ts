@@ -8,7 +8,7 @@ import { annotationGraceMs, type WatchEnd } from './machine.ts'
 import { compileResultSchema } from './result-schema.ts'
 import { renderResult } from './result-text.ts'
 
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   /** Whether policies deny that the agent of the watch receives the message. */
   ask(watch: WatchRecord, inbound: NonNullable<WatchDelivery['inbound']>): Promise<{ deniedBy?: string; awaitsCategories?: true }>
   /** The thread has the signal of the end, or never will. */

@@ -17,7 +17,7 @@ const descriptions: Readonly<Record<JudgeTool, string>> = {
 }
 
 /** The tools of the mode. A continuous watch is ended by its judge only where it was registered so. */
-export function judgeTools({ mode, mayEnd }: Pick<WatchRecord, 'mode' | 'mayEnd'>): JudgeTool[] {
+function judgeTools({ mode, mayEnd }: Pick<WatchRecord, 'mode' | 'mayEnd'>): JudgeTool[] {
   if (mode === 'once') return ['complete_task', 'fail_task']
   return mayEnd ? ['report_signal', 'complete_task', 'fail_task'] : ['report_signal']
 }

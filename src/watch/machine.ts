@@ -24,7 +24,7 @@ export type Verdict =
   | { action: 'deny'; policies: string }
 
 /** The part of a watch that transitions read. */
-export interface WatchCounts {
+interface WatchCounts {
   mode: WatchMode
   mayEnd: boolean
   evaluations: number
@@ -32,7 +32,7 @@ export interface WatchCounts {
   maxEvaluations: number
 }
 
-export interface WatchTransition {
+interface WatchTransition {
   evaluations: number
   hits: number
   /** Absent: the watch stays open. */

@@ -16,7 +16,7 @@ export type PatternNode =
   | { readonly kind: 'repeat'; readonly item: PatternNode; readonly min: number; readonly max: number }
 
 /** Longer patterns are refused before they are read. */
-export const MAX_PATTERN_LENGTH = 1024
+const MAX_PATTERN_LENGTH = 1024
 const MAX_DEPTH = 16
 const MAX_REPEAT = 1000
 

@@ -225,7 +225,7 @@ export function addBits(one: number, other: number): number {
 }
 
 /** The bits of a list of `min` to `max` elements, each one of `choices`. */
-export function geometricBits(choices: number, min: number, max: number): number {
+function geometricBits(choices: number, min: number, max: number): number {
   return listBits(Math.log2(choices), min, max)
 }
 

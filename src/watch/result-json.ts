@@ -36,7 +36,7 @@ export type ResultIssueCode =
   | 'required'
   | 'unexpected_property'
 
-export type ParsedResult =
+type ParsedResult =
   | { readonly ok: true; readonly value: JSONValue }
   | { readonly ok: false; readonly issues: readonly ResultIssue[] }
 

@@ -7,7 +7,7 @@ import { hasHiddenCharacters } from './candidate-text.ts'
  * Why a watch wakes its parent: it ended, a continuous watch recorded a hit, or a policy denied what had matched. An enum: a reason in
  * words could be what a message asked the judge to write.
  */
-export type WatchReason = WatchEnd | 'hit' | 'denied'
+type WatchReason = WatchEnd | 'hit' | 'denied'
 
 export const WATCH_REASONS: readonly WatchReason[] = [
   'hit', 'matched', 'completed', 'failed', 'expired', 'exhausted', 'cancelled', 'denied',
@@ -16,7 +16,7 @@ export const WATCH_REASONS: readonly WatchReason[] = [
 /** Characters of what a watch waited for. */
 const MAX_DESCRIPTION = 300
 
-export interface WatchResult {
+interface WatchResult {
   readonly watchId: string
   /** What the watch waited for. Its call may be out of the window, or on the thread of an agent that was called. */
   readonly description?: string

@@ -24,7 +24,7 @@ import { Replies, type AnsweringChannel } from './replies/replies.ts'
 import { Slots } from '../base/slots.ts'
 
 /** An agent whose thread waits. */
-export interface WatchingAgent extends Runnable {
+interface WatchingAgent extends Runnable {
   readonly watching?: {
     /** The model that judges the messages. */
     judgeModel(): Promise<ModelConfig | undefined>
@@ -43,7 +43,7 @@ export interface WatchLimitOptions {
 }
 
 /** A channel of this process, as its messages need it. */
-export interface AnnotatedChannel {
+interface AnnotatedChannel {
   readonly id: string
   /** The model that annotates; without one, only the rules do. */
   annotator?(): Promise<ModelConfig | undefined>
@@ -59,7 +59,7 @@ export type ReceivePolicy = (
   request: ReceiveRequest
 ) => Promise<{ allowed: boolean; policies: readonly string[]; awaitsCategories?: true }>
 
-export interface ReceiveRequest {
+interface ReceiveRequest {
   /** `receive_signal`: as the candidate of a watch. `receive_message`: as a message that the agent answers. */
   action: 'receive_signal' | 'receive_message'
   agentId: string
@@ -85,7 +85,7 @@ export interface WatchTarget {
   id?: string
 }
 
-export interface RegisterWatch extends WatchTarget {
+interface RegisterWatch extends WatchTarget {
   /** The run that registers the watch: messages since it began count too. */
   runId?: string
   /** The agent whose thread waits, where an agent that it called registers the watch. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 
-export interface Shortcut {
+interface Shortcut {
   /** As it is shown: `g t`, `mod+Enter`, `?`. */
   keys: string
   label: string
@@ -35,7 +35,7 @@ export function useShortcut(keys: string, label: string, group: string, run: () 
 }
 
 /** The shortcuts of the view that is shown. */
-export function shortcuts(): Shortcut[] {
+function shortcuts(): Shortcut[] {
   const byKeys = new Map<string, Shortcut>()
   for (const one of registered.values()) byKeys.set(`${one.group} ${one.keys}`, one)
   return [...byKeys.values()]

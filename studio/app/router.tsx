@@ -3,7 +3,7 @@ import { useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent, type 
 /** The path below which Studio is mounted, such as `/studio`. */
 const base = document.documentElement.dataset.base ?? ''
 
-export interface Place {
+interface Place {
   /** The decoded segments of the path below Studio: `['threads', 'release-2.1.0']`. */
   segments: readonly string[]
   query: URLSearchParams

@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The time, to the second. All displays share one timer. */
-export function useNow(): number {
+function useNow(): number {
   return useSyncExternalStore(subscribe, () => now)
 }
 

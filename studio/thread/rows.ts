@@ -1,8 +1,8 @@
 import type { Thread } from 'heed/react'
 import { dayOf } from '../app/time.tsx'
 
-export type UIMessage = Thread['messages'][number]
-export type UIPart = UIMessage['parts'][number]
+type UIMessage = Thread['messages'][number]
+type UIPart = UIMessage['parts'][number]
 export type ToolPart = Extract<UIPart, { toolCallId: string }>
 
 /** A signal as a message shows it. */
@@ -114,7 +114,7 @@ function isTool(part: UIPart): part is ToolPart {
   return part.type.startsWith('tool-')
 }
 
-export function textOf(parts: readonly UIPart[]): string {
+function textOf(parts: readonly UIPart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
 }
 

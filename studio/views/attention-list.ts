@@ -6,7 +6,7 @@ import { listMs } from './thread-list.ts'
 
 export type SuspendedRun = Awaited<ReturnType<AgentClient['listSuspendedRuns']>>['runs'][number]
 
-export interface Attention {
+interface Attention {
   suspended: readonly SuspendedRun[]
   parked: readonly ParkedRun[]
   total: number

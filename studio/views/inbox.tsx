@@ -9,7 +9,7 @@ import { Empty, Failed, Loading, OutsideText } from '../parts/states.tsx'
 import { Priority } from '../thread/row.tsx'
 import { useThreads } from './thread-list.ts'
 
-export type NotificationRecord = Awaited<ReturnType<NotificationsClient['get']>>
+type NotificationRecord = Awaited<ReturnType<NotificationsClient['get']>>
 
 const priorities = ['urgent', 'high', 'medium', 'low'] as const
 const statuses = ['pending', 'delivered', 'seen', 'dismissed', 'archived', 'discarded', 'failed'] as const

@@ -2,7 +2,7 @@ import type { MemoryClient } from 'heed/client'
 import { useQuery, type Query } from '../app/query.ts'
 import { useSession } from '../app/session.tsx'
 
-export type ThreadList = Awaited<ReturnType<MemoryClient['listThreads']>>
+type ThreadList = Awaited<ReturnType<MemoryClient['listThreads']>>
 export type ThreadItem = ThreadList['threads'][number]
 
 /** How often lists are read again: the server has no stream of all threads. */

@@ -7,7 +7,7 @@ import { Json } from '../parts/json.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { listMs } from './thread-list.ts'
 
-export type WatchRecord = Awaited<ReturnType<AgentClient['listWatches']>>['watches'][number]
+type WatchRecord = Awaited<ReturnType<AgentClient['listWatches']>>['watches'][number]
 
 /** The watches of all agents, or one of them. */
 export function WatchesView({ watchId }: { watchId: string | undefined }) {

@@ -3,7 +3,7 @@ import type { Clock } from '../../src/base/clock.ts'
 import { Heed } from '../../src/heed/heed.ts'
 import type { Chunk, DataChunk } from '../../src/message/chunk.ts'
 
-export type ChunkOf<Type extends Chunk['type']> = Type extends `data-${string}` ? DataChunk : Extract<Chunk, { type: Type }>
+type ChunkOf<Type extends Chunk['type']> = Type extends `data-${string}` ? DataChunk : Extract<Chunk, { type: Type }>
 
 /** Everything a run said. */
 export async function chunksOf(stream: { fullStream: AsyncIterable<Chunk> }): Promise<Chunk[]> {

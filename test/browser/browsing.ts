@@ -5,7 +5,7 @@ import { createTool, toUIMessages, type Agent, type UIMessage } from '../../src/
 import { served } from '../http/serving.ts'
 import { site } from './site.ts'
 
-export type Kind = 'use-thread' | 'use-chat'
+type Kind = 'use-thread' | 'use-chat'
 
 const found = await findProgram('chromium')
 

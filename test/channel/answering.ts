@@ -4,7 +4,7 @@ import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type Script, type ScriptedModel } from '../../src/testing/index.ts'
 import { opened } from '../watch/watching.ts'
 
-export interface Setting extends Omit<Partial<HeedConfig>, 'agents' | 'channels'> {
+interface Setting extends Omit<Partial<HeedConfig>, 'agents' | 'channels'> {
   script?: Script
   agent?: Partial<AgentConfig>
   channel?: Partial<ChannelOptions>
@@ -13,7 +13,7 @@ export interface Setting extends Omit<Partial<HeedConfig>, 'agents' | 'channels'
   file?: string
 }
 
-export interface Answering {
+interface Answering {
   heed: Heed
   agent: Agent
   adapter: DirectChannel

@@ -14,7 +14,7 @@ import { jumpingClock } from '../watch/shifted-clock.ts'
 const { file, url, shift, killAt } = JSON.parse(process.argv[2] ?? '{}') as { file: string; url: string; shift: number; killAt: number }
 
 /** The names of the messages, with their conversations. The provider refuses what is answered to one, and fails at first for another. */
-export const messages: Readonly<Record<string, string>> = { one: 'a', two: 'a', three: 'b', refused: 'c', shaky: 'd' }
+const messages: Readonly<Record<string, string>> = { one: 'a', two: 'a', three: 'b', refused: 'c', shaky: 'd' }
 
 export interface Report {
   replies: Array<Pick<ReplyRecord, 'id' | 'inboundId' | 'threadId' | 'state' | 'text' | 'error'>>

@@ -11,7 +11,7 @@ import type { Query } from './ledger.ts'
 import { Network } from './network.ts'
 import type { NodePlan } from './node.ts'
 
-export interface ClusterPlan {
+interface ClusterPlan {
   /** The bundled program of a node. */
   program: string
   folder: string

@@ -7,7 +7,7 @@ import type { Network, Weather } from './network.ts'
 /** Where a fault falls: on a node and its network, on the database, or on Redis. Those of one place come one after the other. */
 export type Place = 'node' | 'database' | 'redis'
 
-export interface Fault {
+interface Fault {
   name: string
   place: Place
   /** How often it is drawn among those of its place. */
@@ -138,7 +138,7 @@ const redisFaults: Fault[] = [
   })),
 ]
 
-export const faults: readonly Fault[] = [...nodeFaults, ...databaseFaults, ...redisFaults]
+const faults: readonly Fault[] = [...nodeFaults, ...databaseFaults, ...redisFaults]
 
 export function drawFault(chance: Chance, place: Place): Fault {
   const among = faults.filter((fault) => fault.place === place)

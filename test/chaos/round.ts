@@ -12,7 +12,7 @@ import { Cluster } from './cluster.ts'
 import { drawFault, type Place } from './faults.ts'
 import { readLedger, unrest } from './ledger.ts'
 
-export interface RoundPlan {
+interface RoundPlan {
   program: string
   folder: string
   seed: number
@@ -21,7 +21,7 @@ export interface RoundPlan {
   nodes?: number
 }
 
-export interface RoundResult {
+interface RoundResult {
   seed: number
   bus: 'postgres' | 'redis'
   seconds: number

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const program = join(import.meta.dirname, '../../src/cli/command-line.ts')
 
-export interface Ended {
+interface Ended {
   code: number | null
   output: string
   errors: string

@@ -32,12 +32,12 @@ export interface PeaceResult {
   heard: Spread
 }
 
-export interface Spread {
+interface Spread {
   p50: number
   p99: number
 }
 
-export interface PeacePlan {
+interface PeacePlan {
   /** The bundled child. */
   program: string
   folder: string

@@ -21,7 +21,7 @@ export interface Effect {
   record?: CallRecord
 }
 
-export interface CallRecord {
+interface CallRecord {
   /** The step that asked for it is in history. */
   inHistory: boolean
   /** The run has it as started, or as decided: without one of them a takeover would run it again. */

@@ -18,7 +18,7 @@ export interface LedgerThread {
   runs: Array<{ runId: string; status: string; epoch: number; attempts: number }>
 }
 
-export interface LedgerCall {
+interface LedgerCall {
   call: string
   tool: string
   state: string

@@ -11,7 +11,7 @@ export const resourceId = 'user-1'
 /** How long all processes send the same id, so that some do it at the same time. */
 const sharedMs = 300
 
-export interface LoadOptions {
+interface LoadOptions {
   agent: Agent
   chance: Chance
   journal: JournalWriter

@@ -14,7 +14,7 @@ import { readJournals, type Noted } from './journal.ts'
 import { readLedger, unrest } from './ledger.ts'
 import { pause } from './restless-model.ts'
 
-export interface RoundPlan {
+interface RoundPlan {
   /** The bundled child. */
   program: string
   /** For this round's database and journals. */
@@ -26,7 +26,7 @@ export interface RoundPlan {
   stops: number
 }
 
-export interface RoundResult {
+interface RoundResult {
   seed: number
   slots: number
   /** By point; `random` are those that the parent chose the instant of. */
@@ -37,7 +37,7 @@ export interface RoundResult {
   facts: RoundFacts
 }
 
-export interface RoundFacts {
+interface RoundFacts {
   sent: number
   stored: number
   effects: number

@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './paths.ts'
 
-export type TypedClient = ReturnType<typeof typedClient>
+type TypedClient = ReturnType<typeof typedClient>
 
 /** A client with the generated types, as a user makes it. */
 export function typedClient(baseUrl: string, fetch: typeof globalThis.fetch) {

@@ -5,7 +5,7 @@ import { parseSync } from 'vite'
 const folder = join(import.meta.dirname, '../../api')
 const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'studio', 'testing', 'unexported'] as const
 /** An entry of the package, by the name of its report. */
-export type Entry = (typeof entries)[number]
+type Entry = (typeof entries)[number]
 
 /** A node of the syntax tree, as far as it is read here. */
 interface Node {
@@ -32,7 +32,7 @@ interface Node {
 type Declarations = ReadonlyMap<string, readonly Node[]>
 
 /** Changes the text of a report before it is read. */
-export type Edit = (text: string) => string
+type Edit = (text: string) => string
 
 /** The declarations of each entry by name, as `npm run api` writes them. Entries may have different types of one name. */
 function declarations(edit: Edit = (text) => text): ReadonlyMap<Entry, Declarations> {
@@ -55,7 +55,7 @@ function declarations(edit: Edit = (text) => text): ReadonlyMap<Entry, Declarati
 const hidden: Partial<Record<Entry, readonly string[]>> = { 'ai-sdk': ['SendOptions'] }
 
 /** The options that each type, method or function declares; options of an option are joined by a point. */
-export type Declared = Map<string, Set<string>>
+type Declared = Map<string, Set<string>>
 
 /** Types of values rather than of options: what they contain is content, or an object of the caller. */
 const values: ReadonlySet<string> = new Set([

@@ -22,7 +22,7 @@ import { providerServer, scriptedModel, sourceConformance, virtualClock } from '
 import { open, thread } from './probe.ts'
 
 /** Calls with an option that does not exist, `more`; by the types and calls whose options are walked. */
-export type Doors = Record<string, (more: object) => unknown>
+type Doors = Record<string, (more: object) => unknown>
 
 const secret = `whsec_${'a'.repeat(40)}`
 const url = ':memory:'

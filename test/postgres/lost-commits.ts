@@ -11,7 +11,7 @@ import { proxyTo } from './proxy.ts'
 import { newPlace, sharedURL } from './stores.ts'
 
 /** A case of a conformance suite on a store that loses the connection during its commits. Returns how many were lost. */
-export interface LostCommitCase {
+interface LostCommitCase {
   name: string
   run(seed: number): Promise<{ before: number; after: number }>
 }

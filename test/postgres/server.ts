@@ -37,7 +37,7 @@ export const noPostgres = missing !== undefined
 /** For the titles of tests that need a server. */
 export const whyNoPostgres = missing === undefined ? '' : ` (skipped: ${missing})`
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -5,7 +5,7 @@ import type { ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, P
 import { TripwireAbort } from '../../src/processors/tripwire.ts'
 import type { SignalInput } from '../../src/signals/signal.ts'
 
-export interface Asked extends ProcessorContext {
+interface Asked extends ProcessorContext {
   logged: string[]
   sent: SignalInput[]
 }

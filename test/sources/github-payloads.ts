@@ -8,7 +8,7 @@ function account(login: string, id: number) {
   return { login, id, node_id: `U_${id}`, avatar_url: `https://avatars.githubusercontent.com/u/${id}?v=4`, url: `${api}/users/${login}`, html_url: `https://github.com/${login}`, type: 'User', site_admin: false }
 }
 
-export function repositoryOf(fullName: string, id: number) {
+function repositoryOf(fullName: string, id: number) {
   const [owner = '', name = ''] = fullName.split('/')
   return { id, node_id: `R_${id}`, name, full_name: fullName, private: false, owner: account(owner, id + 1), html_url: `https://github.com/${fullName}`, fork: false, url: `${api}/repos/${fullName}`, default_branch: 'main', open_issues_count: 2 }
 }

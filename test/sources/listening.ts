@@ -10,7 +10,7 @@ import { hubSecret, secret } from './signing.ts'
 export const thread = { threadId: 't1', resourceId: 'user-1' }
 export const persist = { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } as const
 
-export function filed(): LibSQLStore {
+function filed(): LibSQLStore {
   return new LibSQLStore({ url: `file:${newFile()}` })
 }
 

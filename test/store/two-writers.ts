@@ -64,7 +64,7 @@ function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> 
 }
 export const client: Engine = { first: through, second: through }
 
-export interface Harness<Store> {
+interface Harness<Store> {
   store(): Promise<Store>
   another(store: Store): Promise<Store>
 }
@@ -87,7 +87,7 @@ export function harness<Domain extends Tried>({ first, second }: Engine, domain:
   }
 }
 
-export interface Case {
+interface Case {
   name: string
   run(engine: Engine): Promise<void>
 }

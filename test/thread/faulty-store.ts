@@ -3,7 +3,7 @@ import type { ThreadStore } from '../../src/store/contract/threads.ts'
 
 type Fault = (args: readonly unknown[]) => Error | Promise<void> | undefined
 
-export interface FaultyStore {
+interface FaultyStore {
   store: ThreadStore
   /** Calls `fault` before each call of a method: an error that it returns is thrown, a promise is awaited. Without one, the method works. */
   on(method: keyof ThreadStore, fault?: Fault): void

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Message, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
 /** What a listening model is to say next. */
-export interface Saying {
+interface Saying {
   text?: string
   /** Names of tools to call. */
   tools?: string[]

@@ -31,7 +31,7 @@ export interface CollectedSpan extends Omit<WireSpan, 'attributes' | 'events' | 
   links: Array<{ traceId: string; spanId: string; attributes: Record<string, Value> }>
 }
 
-export interface CollectedPoint {
+interface CollectedPoint {
   metric: string
   unit: string
   value: number

@@ -76,7 +76,7 @@ export function call(toolName: string, input: unknown): ScriptedStep {
 }
 
 /** The signals of watches in the last prompt of a model, in order. */
-export function watchSignals(model: ScriptedModel): string[] {
+function watchSignals(model: ScriptedModel): string[] {
   return texts(model.calls.at(-1)?.prompt ?? []).filter((text) => text.startsWith('user: ') && text.includes('<watch'))
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CheckResult } from '../report.ts'
 
 /** Names that a module exports at run time, by its specifier (`heed/testing`). */
-export type RuntimeExports = Record<string, string[]>
+type RuntimeExports = Record<string, string[]>
 
 /** Imports every subpath in a process of its own, in the project that has the tarball installed. */
 export function checkImports(project: string, name: string, subpaths: readonly string[]): CheckResult & { exports: RuntimeExports } {

@@ -7,7 +7,7 @@ export interface PackageManifest {
   exports?: Record<string, ExportTarget>
 }
 
-export type ExportTarget = string | null | { [condition: string]: ExportTarget }
+type ExportTarget = string | null | { [condition: string]: ExportTarget }
 
 /** The keys of "exports", in order. A pattern (`./icons/*`) can't be imported as it stands and is left out. */
 export function subpaths(manifest: PackageManifest): string[] {

@@ -16,7 +16,7 @@ export interface PackLimits {
   megabytes: number
 }
 
-export interface PackOptions {
+interface PackOptions {
   /** The TypeScript compiler that a user of the package would run. */
   tsc: string
   limits: PackLimits

@@ -9,7 +9,7 @@ const unwatched = { lowLatency: 20, idle: 1_000 }
 /** Written after each commit. */
 const notifyFile = 'notify'
 
-export interface ChangeEvents {
+interface ChangeEvents {
   changed(): void
   /** The queue's file was removed or made anew. */
   replaced(): void

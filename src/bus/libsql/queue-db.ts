@@ -29,7 +29,7 @@ export function resultCode(error: unknown): number | undefined {
   return isCoded ? Number(error.errcode) & 0xff : undefined
 }
 
-export interface QueueRow {
+interface QueueRow {
   id: number
   process: string
   body: string

@@ -4,7 +4,7 @@ import { HeedError } from '../../base/errors.ts'
 export type MailHeader = readonly [name: string, value: string]
 
 /** The author of a message. */
-export interface Mailbox {
+interface Mailbox {
   /** As it is written, without the name, comments and brackets. */
   address: string
   name?: string
@@ -39,7 +39,7 @@ export function readFrom(headers: readonly MailHeader[]): Mailbox {
 }
 
 /** The outcome of DMARC as the receiving server reports it. */
-export interface DmarcResult {
+interface DmarcResult {
   result: string
   /** The domain that it was evaluated for. */
   domain?: string

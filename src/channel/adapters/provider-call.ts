@@ -3,7 +3,7 @@ import { retryAfter, systemClock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 import { parseJSON } from '../../sources/body.ts'
 
-export interface ProviderCall {
+interface ProviderCall {
   /** Names the provider in errors. */
   provider: string
   url: string
@@ -13,7 +13,7 @@ export interface ProviderCall {
 }
 
 /** The answer to a call. */
-export interface ProviderAnswer {
+interface ProviderAnswer {
   status: number
   ok: boolean
   /** The parsed body; undefined where it is not JSON. */

@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 
 /** The largest body, as in the server's route. */
-export const maxBodyLength = 1024 * 1024
+const maxBodyLength = 1024 * 1024
 
 /** Checked before the signature, whose cost grows with the body. */
 export function checkBodySize(body: string): void {

@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
 import type { ServeArguments } from '../serve/start.ts'
-import { listenFailure, nextSteps, requestedPort } from '../serve/start.ts'
+import { listenFailure, requestedPort } from '../serve/address.ts'
+import { nextSteps } from '../serve/announcement.ts'
 import { findUserFile, shownFile } from '../serve/user-module.ts'
 import { exitCodes, Failure, reportFailure, type ExitCode } from '../shell/failure.ts'
 import type { Output } from '../shell/output.ts'

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { inheritedFlags, siblingOf } from '../../base/worker.ts'
 import type { CloseOrder, WorkerReport, WorkerTask } from './messages.ts'
 
-export interface GenerationEvents {
+interface GenerationEvents {
   onRead(path: string, stamp: string): void
   onReady(ready: Extract<WorkerReport, { type: 'ready' }>): void
   onFailed(failed: Extract<WorkerReport, { type: 'failed' }>): void

@@ -1,9 +1,9 @@
-import type { Heed } from '../../heed/heed.ts'
-import { wholeNumber } from '../shell/arguments.ts'
-import { exitCodes, Failure, type ExitCode } from '../shell/failure.ts'
+import { exitCodes, type ExitCode } from '../shell/failure.ts'
 import type { Output } from '../shell/output.ts'
+import { listenFailure, requestedPort } from './address.ts'
+import { announce } from './announcement.ts'
 import { studioOf } from './studio.ts'
-import { findUserFile, loadEnvironment, loadUserModule, shownFile } from './user-module.ts'
+import { findUserFile, loadEnvironment, loadUserModule } from './user-module.ts'
 
 export interface ServeArguments {
   file: string | undefined
@@ -34,13 +34,6 @@ export async function start(args: ServeArguments & { studio: boolean }, output: 
   return exitCodes.done
 }
 
-/** The port of the option or of the environment; 0 takes a free one. */
-export function requestedPort(option: string | undefined): number | undefined {
-  if (option !== undefined) return wholeNumber('--port', option, 0, 65_535)
-  const { PORT } = process.env
-  return PORT === undefined || PORT === '' ? undefined : wholeNumber('PORT', PORT, 0, 65_535)
-}
-
 /** Resolves at the first SIGTERM or SIGINT. The second one ends the process at once. */
 function untilSignal(output: Output): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -54,40 +47,4 @@ function untilSignal(output: Output): Promise<NodeJS.Signals> {
       })
     }
   })
-}
-
-export function listenFailure(error: unknown, port: number): unknown {
-  const { code, message } = Object(error) as NodeJS.ErrnoException
-  const about = { details: { port }, cause: error }
-  if (code === 'EADDRINUSE')
-    return new Failure(exitCodes.failed, `the port ${port} is taken.`, { ...about, code: 'port_taken', remedy: 'Name another: --port' })
-  if (code !== 'EACCES' && code !== 'EADDRNOTAVAIL' && code !== 'ENOTFOUND') return error
-  const remedy = 'Name another --port or --host'
-  return new Failure(exitCodes.failed, `can't listen: ${message}.`, { ...about, code: 'cannot_listen', remedy })
-}
-
-export interface Announcement {
-  url: string
-  prefix: string
-  file: string
-  heed: Pick<Heed, 'listAgents'>
-  /** Where Studio is served. */
-  studioPath?: string
-}
-
-/** Prints the address to standard output, and the agents and what to type next to standard error. */
-export function announce(output: Output, { url, prefix, file, heed, studioPath }: Announcement): void {
-  const agents = Object.values(heed.listAgents()).map(({ id }) => id)
-  output.note(`serving ${shownFile(file)}: ${agents.length === 0 ? 'no agents' : `agents ${agents.join(', ')}`}`)
-  const studio = studioPath === undefined ? {} : { studio: `${url}${studioPath}` }
-  output.answer(url, { type: 'ready', url, api: `${url}${prefix}`, ...studio, file: shownFile(file), agents, pid: process.pid })
-  if (studioPath !== undefined) output.note(`Studio: ${url}${studioPath}`)
-  output.note(nextSteps(url, agents))
-}
-
-/** What a person may type now. */
-export function nextSteps(url: string, agents: readonly string[]): string {
-  const agent = agents.length > 1 ? ` --agent ${agents[0]}` : ''
-  const named = url === 'http://127.0.0.1:4111' ? '' : ` --url ${url}`
-  return `next, in another terminal: heed send my-thread 'Hello' --wait answer${agent}${named}`
 }

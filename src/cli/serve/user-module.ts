@@ -8,7 +8,7 @@ import { exitCodes, Failure } from '../shell/failure.ts'
 import { loadFailure } from './load-failure.ts'
 
 /** The module of a user, loaded: its Heed, and how it is to be served. */
-export interface UserModule {
+interface UserModule {
   heed: Heed
   /** The export `server`: options of `serve()`. */
   options: Server.ServeOptions
@@ -17,7 +17,7 @@ export interface UserModule {
 }
 
 /** The files that are looked for where none is named, in this order. */
-export const defaultFiles = ['heed.ts', 'heed.js', 'heed.mjs', 'src/heed.ts', 'src/heed.js', 'src/heed.mjs']
+const defaultFiles = ['heed.ts', 'heed.js', 'heed.mjs', 'src/heed.ts', 'src/heed.js', 'src/heed.mjs']
 
 /** The path of the user's module. */
 export function findUserFile(named: string | undefined, folder = process.cwd()): string {

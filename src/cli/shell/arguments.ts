@@ -3,7 +3,7 @@ import { commonOptions, type Argument, type Command, type Option, type OptionTab
 import { wrongUsage } from './failure.ts'
 import { nearest } from './nearest.ts'
 
-export interface ReadArguments {
+interface ReadArguments {
   arguments: string[]
   options: Record<string, string | string[] | boolean | undefined>
 }

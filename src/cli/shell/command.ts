@@ -27,7 +27,7 @@ export type OptionTable = Readonly<Record<string, Option>>
 type ValueOf<One extends Option> = One extends { repeated: true } ? string[] : One extends { value: string } ? string | undefined : boolean
 
 /** One call of a command, with everything that its command line says. */
-export interface Invocation<Options extends OptionTable = OptionTable> {
+interface Invocation<Options extends OptionTable = OptionTable> {
   arguments: readonly string[]
   options: { readonly [Name in keyof Options]: ValueOf<Options[Name]> }
   output: Output

@@ -64,7 +64,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(exitCode, message, { code, retryable, cause: error, ...(details ? { details } : {}) })
 }
 
-export interface ReportOptions {
+interface ReportOptions {
   /** The words of the command, such as `policy check`; empty if there is none. */
   command: string
   isJSON: boolean

@@ -1,5 +1,5 @@
 /** An object that a command prints with `--json`. Fields are only added in later versions. */
-export interface Answer {
+interface Answer {
   type: string
   [field: string]: unknown
 }

@@ -6,7 +6,7 @@ import type { ModelConfig } from '../../run/model/model.ts'
 import { createTool, type ToolContext } from '../../run/tools/tool.ts'
 import { tour } from './tour.ts'
 
-export interface OperationsDesk {
+interface OperationsDesk {
   model: ModelConfig
   /** Decides which messages match a watch. */
   judge?: ModelConfig

@@ -1,5 +1,5 @@
 /** A click of the tour that Studio shows beside an agent with a tour in its metadata. */
-export interface TourStep {
+interface TourStep {
   title: string
   /** What happens, and where to look. */
   text: string

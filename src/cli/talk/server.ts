@@ -10,7 +10,7 @@ export interface NamedServer {
   resource: string | undefined
 }
 
-export interface Talk {
+interface Talk {
   agent: AgentClient
   /** The resource that was named, or that owns the thread. */
   resourceId?: string
@@ -86,7 +86,7 @@ export async function withResource<T>(talk: Talk, call: (resource: { resourceId?
 }
 
 /** Says what to do where the server is not reached or refuses the key. */
-export async function reaching<T>(url: string, call: () => Promise<T>): Promise<T> {
+async function reaching<T>(url: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {

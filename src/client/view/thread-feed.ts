@@ -4,7 +4,7 @@ import type { AgentClient } from '../agent.ts'
 import { backoff, pause, type ThreadScope } from '../connection.ts'
 import { emptyView, reduceChunk, type ThreadView } from './thread-view.ts'
 
-export interface FeedListener {
+interface FeedListener {
   /** A chunk, with the view after and before it. */
   onChunk(chunk: Chunk, view: ThreadView, before: ThreadView): void
   /** The stream has begun, for the first time or again. */

@@ -338,7 +338,7 @@ function toUIPart(part: Exclude<SignalContents, string>[number]): UIPart[] {
 }
 
 /** Older messages of a thread, page by page. */
-export class OlderMessages {
+class OlderMessages {
   #messages: readonly UIMessage[] = []
   /** The cursor of the next page, if there is one. Undefined before the first page is loaded. */
   #next: { cursor?: string } | undefined

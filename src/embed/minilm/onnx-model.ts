@@ -1,5 +1,5 @@
 /** A tensor in a safetensors file. */
-export interface Tensor {
+interface Tensor {
   dtype: string
   shape: number[]
   bytes: Uint8Array
@@ -82,7 +82,7 @@ const encoder = new TextEncoder()
 const elementTypes: Readonly<Record<string, number>> = { F32: 1, I64: 7, F16: 10 }
 
 /** Builds a graph of ONNX: each call adds an operation and returns the name of its output. */
-export class OnnxGraph {
+class OnnxGraph {
   readonly #nodes: Field[] = []
   readonly #initial: Field[] = []
   readonly #inputs: Field[] = []

@@ -1,6 +1,6 @@
 import { describe, HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
-import { everyResource, isAllowed, type Policies } from '../../heed/receive-policy.ts'
+import { everyResource, isAllowed, type Policies } from '../../heed/policies.ts'
 import type { PolicyContext, PolicyRequest, PolicyResource } from '../../policy/request.ts'
 import type { SuspendedCall } from '../../store/contract/threads.ts'
 import { memoryAgent } from '../request/access.ts'

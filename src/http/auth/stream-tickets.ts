@@ -7,10 +7,10 @@ import { keepSecret } from '../../base/redact.ts'
 import type { Principal } from './principal.ts'
 
 /** How long a ticket opens a stream. A stream that is open stays open. */
-export const ticketMs = 60_000
+const ticketMs = 60_000
 
 /** The stream that a ticket opens. */
-export interface TicketTarget {
+interface TicketTarget {
   agentId: string
   threadId: string
 }

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { everyResource } from '../../heed/receive-policy.ts'
+import { everyResource } from '../../heed/policies.ts'
 import { findUndecided } from '../../store/contract/decisions.ts'
 import type { SuspendedCall } from '../../store/contract/threads.ts'
 import { findCallerRun, unlessForeign } from '../request/access.ts'

@@ -26,7 +26,7 @@ export interface RecalledMessage {
   hit?: { score: number; reasons: Reasons; text: string }
 }
 
-export interface BlockOptions {
+interface BlockOptions {
   /** The thread whose prompt contains the block. */
   threadId: string
   question: string
@@ -122,7 +122,7 @@ type RecallRecord = {
   excerpts?: string[]
 }
 
-export interface QuotedMessages {
+interface QuotedMessages {
   all: MessageRef[]
   /** Without those of which only one passage of several is quoted. */
   whole: MessageRef[]

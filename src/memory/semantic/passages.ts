@@ -8,7 +8,7 @@ import { refKey, type MessageRef, type RecallHit } from '../../store/contract/re
 import { messagesAt, readStarts, type PositionedMessage } from '../messages.ts'
 import type { RecalledPassage } from './block.ts'
 
-export interface PassageOptions {
+interface PassageOptions {
   before: number
   after: number
   /** Messages of this thread from this `seq` on are left out. */

@@ -42,7 +42,7 @@ const pageArguments = ['page', 'cursor', 'include', 'total'] as const
 /** Where recall has its vectors: `false`: nowhere. */
 export type VectorOption = BuiltInVectors | VectorStore | false
 
-export function isBuiltIn(vector: unknown): vector is BuiltInVectors {
+function isBuiltIn(vector: unknown): vector is BuiltInVectors {
   return typeof vector === 'object' && vector !== null && 'builtIn' in vector && vector.builtIn === true
 }
 

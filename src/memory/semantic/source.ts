@@ -17,7 +17,7 @@ import { passagesAround } from './passages.ts'
 import type { RecallSetting } from './setting.ts'
 
 /** What recall needs to know of a run. */
-export interface RecallContext {
+interface RecallContext {
   store: ThreadStore
   index: RecallIndex
   embedder: TextEmbedder | undefined

@@ -142,7 +142,7 @@ function isKind(kind: unknown): kind is `${string}.${string}` {
 type Invocation = Omit<ToolInvocation, 'toolCallId' | 'toolName' | 'args'>
 
 /** A stored call, also in a state of older writers. Undefined for one whose arguments are incomplete. */
-export function readStoredInvocation(raw: Raw): ToolInvocationPart | undefined | string {
+function readStoredInvocation(raw: Raw): ToolInvocationPart | undefined | string {
   const stored = raw.toolInvocation
   if (!isObject(stored)) return 'a tool-invocation part needs `toolInvocation`'
   const names = namesOf(stored, stored.toolName)
@@ -167,7 +167,7 @@ export function readStoredInvocation(raw: Raw): ToolInvocationPart | undefined |
 }
 
 /** A call in a model message. */
-export function readCall(raw: Raw): ToolInvocationPart | string {
+function readCall(raw: Raw): ToolInvocationPart | string {
   const names = namesOf(raw, raw.toolName)
   if (typeof names === 'string') return names
   const args = asJSON(raw.input ?? raw.args ?? {})
@@ -175,7 +175,7 @@ export function readCall(raw: Raw): ToolInvocationPart | string {
 }
 
 /** A result in a model message, without the arguments of its call. */
-export function readResult(raw: Raw): ToolInvocationPart | string {
+function readResult(raw: Raw): ToolInvocationPart | string {
   const names = namesOf(raw, raw.toolName)
   if (typeof names === 'string') return names
   const outcome = isOutput(raw.output) ? outcomeOf(raw.output) : bareOutcome(raw)
@@ -183,7 +183,7 @@ export function readResult(raw: Raw): ToolInvocationPart | string {
 }
 
 /** A call of a user interface, `tool-<name>` or `dynamic-tool`. Undefined while its input is still streaming. */
-export function readInterfaceCall(raw: Raw): ToolInvocationPart | undefined | string {
+function readInterfaceCall(raw: Raw): ToolInvocationPart | undefined | string {
   const type = firstString(raw.type) ?? ''
   const names = namesOf(raw, type === 'dynamic-tool' ? raw.toolName : type.slice('tool-'.length))
   if (typeof names === 'string') return names

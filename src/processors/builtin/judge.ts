@@ -34,7 +34,7 @@ export interface JudgeOptions {
 }
 
 /** The question and the schema of the verdict. All properties of the schema are required: some providers demand it. */
-export interface JudgeTask {
+interface JudgeTask {
   processorId: string
   question: string
   schema: PlainJSONSchema

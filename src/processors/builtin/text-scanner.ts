@@ -18,7 +18,7 @@ export interface RegexRule {
 }
 
 /** The range of a text that a rule matches. */
-export interface Match {
+interface Match {
   start: number
   end: number
   rule: RegexRule

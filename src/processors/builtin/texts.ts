@@ -4,7 +4,7 @@ import type { ProcessOutputStreamArgs } from '../processor.ts'
 
 
 /** Returns the replacement of a text. `part` is its part; absent for the text beside the parts. */
-export type ChangeText = (text: string, part?: MessagePart) => string
+type ChangeText = (text: string, part?: MessagePart) => string
 
 /** The text parts of a message; its plain text where it has no parts. */
 export function textsOf({ content }: Message): string[] {
@@ -43,8 +43,8 @@ function changedPart(part: MessagePart, change: ChangeText): MessagePart {
   return reasoning === part.reasoning ? part : { type: 'reasoning', reasoning }
 }
 
-export type DeltaChunk = Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' }>
-export type EndChunk = Extract<Chunk, { type: 'text-end' | 'reasoning-end' }>
+type DeltaChunk = Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' }>
+type EndChunk = Extract<Chunk, { type: 'text-end' | 'reasoning-end' }>
 
 export function isDelta(chunk: Chunk): chunk is DeltaChunk {
   return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta'

@@ -4,7 +4,7 @@ import { isPlainObject, orderedJSON } from '../../base/json.ts'
 /** Conditions on metadata: values by key (`a.b` for a nested key), or operators: `{ city: 'Rome', age: { $gte: 18 }, $or: […] }`. */
 export type MetadataFilter = { readonly [key: string]: unknown }
 
-export type MetadataTest = (metadata: Readonly<Record<string, unknown>>) => boolean
+type MetadataTest = (metadata: Readonly<Record<string, unknown>>) => boolean
 
 type ValueTest = (value: unknown) => boolean
 

@@ -8,7 +8,7 @@ import type { Databases } from './databases.ts'
 import { firstPassageKey, messageKey, roles } from './schema.ts'
 
 /** The messages that one transaction indexes. */
-export const indexedAtOnce = 100
+const indexedAtOnce = 100
 
 interface Progress {
   generation: string

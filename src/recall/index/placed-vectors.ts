@@ -11,7 +11,7 @@ export interface Removal {
 }
 
 /** A vector that a vector store returned. */
-export interface NearVector {
+interface NearVector {
   id: string
   /** Of its vector and the question's. */
   cosine: number

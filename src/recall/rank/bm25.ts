@@ -49,7 +49,7 @@ const saturation = 0.9
 const lengthPenalty = 0.5
 
 /** BM25 of each passage, of each with the one before it, and of each thread as a whole; the best of each kind has 1. */
-export interface TermScores {
+interface TermScores {
   own: Float32Array
   pair: Float32Array
   /** By number of the thread. */

@@ -47,7 +47,7 @@ export interface Ranked {
 /** The value of each reason before its weight: 1 is the best of all passages. `question`: 1 for a passage that asks, or answers nothing. */
 export type Reasons = Record<keyof Weights, number>
 
-export interface RankingOptions {
+interface RankingOptions {
   weights?: Weights
   /** The number of terms of the question, also those that no passage contains. Defaults to the number of postings. */
   terms?: number

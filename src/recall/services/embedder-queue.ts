@@ -303,13 +303,13 @@ export class EmbedderQueue {
   }
 }
 
-export interface EmbedOptions extends Deadline {
+interface EmbedOptions extends Deadline {
   /** The dimension of the stored vectors. */
   dimension?: number
 }
 
 /** One valid vector per text; anything else that the embedder returns is rejected with `provider_error`. */
-export async function embedTexts(
+async function embedTexts(
   embedder: TextEmbedder, texts: readonly string[], { dimension, ...deadline }: EmbedOptions,
 ): Promise<Float32Array[]> {
   const returned = await withinDeadline(`Embedder '${embedder.id}'`, (signal) => embedder.embed(texts, signal), deadline)

@@ -7,7 +7,7 @@ import type { PassageMetadata } from '../index/embeddings.ts'
 import type { NearVectors, Removal } from '../index/placed-vectors.ts'
 
 /** A vector for a vector store. */
-export interface PlacedVector {
+interface PlacedVector {
   id: string
   vector: ArrayLike<number>
   metadata: PassageMetadata
@@ -193,7 +193,7 @@ function unitVector(vector: ArrayLike<number>): number[] {
  * The cosines of matches. Matches are nearest first, so that scores which grow are distances. Where the store returned the vectors, they
  * are computed here: euclidean scores differ from store to store.
  */
-export function cosinesOf(matches: readonly VectorMatch[], question: readonly number[]): NearVectors['vectors'] {
+function cosinesOf(matches: readonly VectorMatch[], question: readonly number[]): NearVectors['vectors'] {
   const areDistances = (matches[0]?.score ?? 0) < (matches.at(-1)?.score ?? 0)
   return matches.flatMap(({ id, score, vector }) => {
     const cosine = vector && vector.length === question.length

@@ -8,7 +8,7 @@ import type { RunHost, RunSetup } from './run-contract.ts'
 import { Run } from './run.ts'
 
 /** Whose texts are checked, and with what. */
-export type TextsOwner = Pick<RunSetup, 'agent' | 'clock' | 'logger' | 'newId'> & {
+type TextsOwner = Pick<RunSetup, 'agent' | 'clock' | 'logger' | 'newId'> & {
   threadId?: string | undefined
   resourceId?: string | undefined
   requestContext: RequestContext

@@ -9,7 +9,7 @@ import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
 import { providerError, type ProviderFailure } from './provider-error.ts'
 
-export interface ModelCallContext {
+interface ModelCallContext {
   clock: Clock
   signal: AbortSignal
   maxRetries: number

@@ -42,7 +42,7 @@ export function failedResult(runId: string, error: Error): RunResult {
 }
 
 /** The part of a run that its result is made of. */
-export interface EndedRun {
+interface EndedRun {
   readonly id: string
   readonly text: string
   readonly steps: StepResult[]

@@ -5,7 +5,7 @@
  * Messages of users and assistants count, each once; other signals, tool results and context rows do not. The `ordinal` of a row is the
  * number of counted messages up to it; its `turn` is the ordinal of the user's last message up to it.
  */
-export interface WindowMarks {
+interface WindowMarks {
   /** The window always has at least this many of the last messages. */
   low: number
   /**

@@ -274,7 +274,7 @@ function threadSuspended(threadId: string): HeedError {
  *
  * Returns the stored row of the signal if it was sent before and its mailbox record was pruned.
  */
-export function resolveCallerIds(tables: ThreadTables, thread: ThreadRecord, send: Send): MessageRow | undefined {
+function resolveCallerIds(tables: ThreadTables, thread: ThreadRecord, send: Send): MessageRow | undefined {
   if (!send.given) return undefined
   const callerIds = new Set(send.given)
   if (callerIds.has(send.id)) return resolveSignalId(tables, thread, send.id)
@@ -319,7 +319,7 @@ function pendingRow(tables: ThreadTables, thread: ThreadRecord, id: string): Mes
 }
 
 /** The rows of a send without the replies that it repeats: the thread has them already, in rows with its own ids. */
-export function rowsNotStored(tables: ThreadTables, thread: ThreadRecord, { rows, given }: Send): MessageRow[] {
+function rowsNotStored(tables: ThreadTables, thread: ThreadRecord, { rows, given }: Send): MessageRow[] {
   if (!given) return rows
   const callerIds = new Set(given)
   return rows.filter((row) => !isReply(row) || !callerIds.has(row.id) || !hasReply(tables, thread, row))

@@ -125,7 +125,7 @@ export function reorderSignals(tables: ThreadTables, scope: Scope, ids: readonly
 }
 
 /** The first and the last `ord` of an unbroken range. */
-export type OrdRange = readonly [from: number, to: number]
+type OrdRange = readonly [from: number, to: number]
 
 /** The `ord`s of signals as a run stores them: `3-5,9`. Ranges keep the column short when a run takes many signals at once. */
 export function encodeOrdRanges(mail: ReadonlyArray<{ ord: number }>): string | null {

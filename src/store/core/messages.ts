@@ -24,7 +24,7 @@ export function appendOutsideRun(tables: ThreadTables, thread: ThreadRecord, row
 }
 
 /** The same for the only row of a message that the thread does not have yet. */
-export function appendMessage(tables: ThreadTables, thread: ThreadRecord, row: PreparedRow): MessageRow {
+function appendMessage(tables: ThreadTables, thread: ThreadRecord, row: PreparedRow): MessageRow {
   return appendRow(tables, thread, row, thread.status !== 'idle', true)
 }
 
@@ -188,7 +188,7 @@ function checkWriteQuota(tables: ThreadTables, thread: ThreadRecord, quota: Quot
 }
 
 /** Throws `id_taken` for the id of a pending signal or of one of its rows. */
-export function rejectPendingIds(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[]): void {
+function rejectPendingIds(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[]): void {
   if (ids.length === 0) return
   const pending = new Set(tables.pending(thread).flatMap((mail) => [mail.id, ...rowsOfMail(tables, thread, mail).map((row) => row.id)]))
   const id = ids.find((one) => pending.has(one))

@@ -40,7 +40,7 @@ const tidyEvery = 256
 /** Thrown by the first statement of a work that is only asked what it locks. */
 class Enough extends Error {}
 
-export interface PostgresConnectionOptions {
+interface PostgresConnectionOptions {
   sessions: Sessions
   dialect: Dialect
   clock: Clock

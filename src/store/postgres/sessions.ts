@@ -17,7 +17,7 @@ export interface PgPool {
 }
 
 /** A client that this package makes and connects. */
-export interface OwnClient extends PgClient {
+interface OwnClient extends PgClient {
   connect(): Promise<unknown>
   end(): Promise<void>
 }
@@ -104,7 +104,7 @@ export interface Sessions {
 }
 
 /** A client of the package `pg`, which is loaded when it is first needed. */
-export async function newClient(config: ClientConfig): Promise<OwnClient> {
+async function newClient(config: ClientConfig): Promise<OwnClient> {
   const name = 'pg'
   let pg: { Client: new (config: object) => OwnClient }
   try {

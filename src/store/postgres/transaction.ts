@@ -50,7 +50,7 @@ const begins: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   mode: TransactionMode
   /** Is stored with what the transaction writes. */
   token: string

@@ -17,7 +17,7 @@ export interface Copied {
   pages: number
 }
 
-export interface CheckpointHost {
+interface CheckpointHost {
   /** No write begins until the returned function is called. */
   hold(): () => void
   /** The worker thread cannot be started: SQLite checkpoints by itself, during writes. */

@@ -12,7 +12,7 @@ import { PreparedStatements, type Statements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 import { Writer } from './writer.ts'
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   location: LocalLocation
   clock: Clock
   /** How long a write waits for the lock of another process, in milliseconds. */

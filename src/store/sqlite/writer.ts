@@ -12,7 +12,7 @@ export interface Transactions {
   failure(error: unknown): Error
 }
 
-export interface WriteOptions<Result> {
+interface WriteOptions<Result> {
   first?: boolean
   last?: ((result: Result) => Result) | undefined
 }

@@ -174,7 +174,7 @@ const unaborted = new AbortController().signal
  * Follows the chunks of one run, in whichever process it runs, by a subscription to its thread. Each chunk is emitted once. Where the run
  * was resumed, or chunks were missed, a `data-run-resumed` chunk names the step from which they are emitted again.
  */
-export class RemoteRun {
+class RemoteRun {
   readonly #runtime: ThreadRuntime
   readonly #scope: Scope
   readonly #runId: string

@@ -19,7 +19,7 @@ import { codeOf, drainedRows } from './drained-signals.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** Whether a tool may run again after a crash. */
-export type IsIdempotent = (toolName: string) => boolean
+type IsIdempotent = (toolName: string) => boolean
 
 /** What a run that continues has beside its rows. */
 type ContinuedRun = Pick<RunRow, 'runId' | 'threadId' | 'step' | 'suspended' | 'started'>

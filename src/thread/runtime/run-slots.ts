@@ -17,7 +17,7 @@ export interface RunLimits {
   waitingRuns?: number
 }
 
-export const defaultLimits = { runs: 2_000, waitingRuns: 10_000 } as const
+const defaultLimits = { runs: 2_000, waitingRuns: 10_000 } as const
 
 /** The slots of all runs of a process, whichever storage their threads are in. */
 export class RunSlotPool {

@@ -49,7 +49,7 @@ export interface Target {
   resourceId: string
 }
 
-export interface ThreadRuntimeOptions {
+interface ThreadRuntimeOptions {
   /** The store, or a function that opens it at first use. */
   store: ThreadStore | (() => Promise<ThreadStore>)
   /** Connects the processes on the store. Defaults to the store's own bus. */

@@ -19,7 +19,7 @@ const retryMs = 30_000
 const firstRows = 50
 
 /** Until when the mark belongs to this process, and what to call when the commit that stores the mark has ended. */
-export interface TitleSlot {
+interface TitleSlot {
   until: number
   release(): void
 }

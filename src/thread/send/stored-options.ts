@@ -43,7 +43,7 @@ export function storedOptions(agent: Runnable, options: AgentExecutionOptions): 
   return Object.keys(storable).length === 0 ? undefined : storable
 }
 
-export interface RestoredOptions {
+interface RestoredOptions {
   options: AgentExecutionOptions
   /** The names of options that were passed with the run and are lost. */
   lost: string[]

@@ -12,7 +12,7 @@ import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveMemoryOptions, storedOptions } from './stored-options.ts'
 
-export interface ThreadCall {
+interface ThreadCall {
   threadId: string
   resourceId: string
   thread?: Send['thread']
@@ -122,7 +122,7 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: QueuedCall, signal: Abort
 }
 
 /** A queued run with a stable id: a repeated request refers to the same run. */
-export interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
+interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
   threadId: string
   resourceId: string
   /** The id of the signal. */
@@ -162,7 +162,7 @@ export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, reque
 }
 
 /** A send that is queued behind the active run, and runs in this process if it wakes the thread. */
-export function turnSend(
+function turnSend(
   runtime: ThreadRuntime,
   agent: Runnable,
   what: Pick<Send, 'threadId' | 'resourceId' | 'id' | 'rows' | 'runId'>,

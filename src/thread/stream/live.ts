@@ -21,7 +21,7 @@ import {
 const stateChunks = 4_096
 
 /** What a snapshot needs to know about a thread at one moment. */
-export interface LivePosition {
+interface LivePosition {
   position: number
   /** A subscriber that resumes from it gets the present step and what follows. */
   cursor: string
@@ -43,7 +43,7 @@ export interface LiveRelay {
 }
 
 /** The result of one read. Subscribers at the same position share it. */
-export interface SharedRead {
+interface SharedRead {
   readonly position: number
   readonly result: IteratorResult<Chunk>
   readonly promise: Promise<IteratorResult<Chunk>>

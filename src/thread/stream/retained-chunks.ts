@@ -38,7 +38,7 @@ export function formatBefore({ epoch, index }: Cursor): string {
 }
 
 /** The chunks that a thread retains, by position. */
-export interface RetainedChunks {
+interface RetainedChunks {
   readonly first: number
   readonly end: number
   readonly generation: number

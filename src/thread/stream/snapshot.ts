@@ -32,7 +32,7 @@ export interface ThreadSnapshot {
   reason: 'requested' | 'behind' | 'expired' | 'resumed' | 'replaced'
 }
 
-export interface ReadSnapshot {
+interface ReadSnapshot {
   snapshot: ThreadSnapshot
   /** The cursor of the snapshot's chunk: a subscriber that returns with it gets the present step and what follows. */
   cursor: string
@@ -49,7 +49,7 @@ export interface ReadSnapshot {
 
 export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason'], reader: ReaderPosition) => Promise<ReadSnapshot>
 
-export interface ReaderPosition {
+interface ReaderPosition {
   /** The position up to which the subscriber has read. */
   seen: number
   /** The first epoch of the thread that it has read. */

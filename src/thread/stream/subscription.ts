@@ -26,7 +26,7 @@ export interface AgentThreadSubscription {
   unsubscribe(): void
 }
 
-export interface ReaderStart {
+interface ReaderStart {
   position: number
   snapshot?: ThreadSnapshot['reason']
 }

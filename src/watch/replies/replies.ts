@@ -11,7 +11,7 @@ import { replyWait, type NoReply } from './machine.ts'
 import { messageSignal, replyText } from './message-signal.ts'
 
 /** What leaves through a channel. */
-export interface OutgoingReply {
+interface OutgoingReply {
   to: string
   conversation?: string
   text: string
@@ -25,7 +25,7 @@ export interface AnsweringChannel {
   send(reply: OutgoingReply): Promise<{ providerId?: string }>
 }
 
-export interface RepliesOptions {
+interface RepliesOptions {
   store(): Promise<WatchStore>
   /** The policies that forbid the agent to receive the message; none where it may. `awaitsCategories`: they may allow it later. */
   ask(agentId: string, inbound: InboundRecord): Promise<{ deniedBy?: string; awaitsCategories?: true }>

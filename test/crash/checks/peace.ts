@@ -35,7 +35,7 @@ export const nextBoundary: Check = (evidence) => entries(evidence).flatMap(({ th
 
 type Written = ReturnType<typeof notes<'written'>>[number]
 
-export interface Entry {
+interface Entry {
   thread: string
   id: string
   accepted: { by: string; at: number }

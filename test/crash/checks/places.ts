@@ -2,7 +2,7 @@ import type { SeenChunk } from '../journal.ts'
 import { groupBy, notes, type Evidence } from './evidence.ts'
 
 /** Something that a watcher noted, in the order of its log: its lives are one, since it comes back with the cursor of the last chunk that it saw. */
-export type Logged = ReturnType<typeof notes<'seen' | 'watching'>>[number]
+type Logged = ReturnType<typeof notes<'seen' | 'watching'>>[number]
 export type Seen = Extract<Logged, { note: 'seen' }>
 export type Said = ReturnType<typeof notes<'said'>>[number]
 

@@ -7,10 +7,10 @@ import type { Effect } from '../effects.ts'
 import type { Click, Shown, Told } from './notes.ts'
 import type { DecisionEvidence, StoredCall, StoredOutcome } from './truth.ts'
 
-export type DecisionCheck = (evidence: DecisionEvidence) => Violation[]
+type DecisionCheck = (evidence: DecisionEvidence) => Violation[]
 
 /** What was declined did not run. */
-export const declinedNeverRan: DecisionCheck = (evidence) => {
+const declinedNeverRan: DecisionCheck = (evidence) => {
   const shown = requestsIn(evidence)
   return distinctRequests(evidence).filter(({ approved }) => approved === false).flatMap(({ approvalId, by }): Violation[] => {
     const n = nOf(shown.get(approvalId)?.args)
@@ -20,7 +20,7 @@ export const declinedNeverRan: DecisionCheck = (evidence) => {
 }
 
 /** What was approved, or resumed with data, ran: in one process, or was interrupted there, or its run was aborted. */
-export const approvedRan: DecisionCheck = (evidence) => {
+const approvedRan: DecisionCheck = (evidence) => {
   const shown = requestsIn(evidence)
   const calls = callsByNumber(evidence)
   // A tool that suspends itself again makes another request.
@@ -35,7 +35,7 @@ export const approvedRan: DecisionCheck = (evidence) => {
 }
 
 /** What ran was shown, with its tool, arguments, path and digest, and the request was approved, or resumed with the data that the tool got. */
-export const shownRan: DecisionCheck = (evidence) => {
+const shownRan: DecisionCheck = (evidence) => {
   const decisions = new Map(distinctRequests(evidence).map((made) => [made.approvalId, made]))
   const clicks = notes(evidence, 'decides')
   const flaws = clicks.flatMap(({ shown, agent, thread }): Violation[] => {
@@ -67,7 +67,7 @@ function flawOf({ tool, args, path, digest }: Shown, agent: string): string | un
 }
 
 /** An accepted decision is about the request that its decider saw, and the answer is what the store has. */
-export const trueAnswers: DecisionCheck = (evidence) => {
+const trueAnswers: DecisionCheck = (evidence) => {
   const clicks = new Map(notes(evidence, 'decides').map((click) => [click.click, click]))
   const made = new Map(evidence.truth.made.map((one) => [`${one.thread} ${one.approvalId}`, one]))
   const stored = new Map(evidence.truth.clicks.map((one) => [`${one.thread} ${one.click}`, one.made]))
@@ -89,7 +89,7 @@ export const trueAnswers: DecisionCheck = (evidence) => {
 }
 
 /** A request is decided once, whichever thread shows it. */
-export const oneDecision: DecisionCheck = (evidence) => {
+const oneDecision: DecisionCheck = (evidence) => {
   const stored = [...groupBy(evidence.truth.made, ({ approvalId }) => approvalId)].flatMap(([approvalId, all]): Violation[] => {
     const versions = new Set(all.map(({ approved, by, at, reason }) => JSON.stringify([approved, by, at, reason])))
     return versions.size === 1 ? [] : [{ promise: 'R6.10', what: `the request ${approvalId} is decided as ${all.map((one) => JSON.stringify(one)).join(' and ')}` }]
@@ -102,7 +102,7 @@ export const oneDecision: DecisionCheck = (evidence) => {
 }
 
 /** Each decider that was refused was refused for a reason that is true, and told what was decided instead. */
-export const refusedTruly: DecisionCheck = (evidence) => {
+const refusedTruly: DecisionCheck = (evidence) => {
   const clicks = new Map(notes(evidence, 'decides').map((click) => [click.click, click]))
   const made = new Map(evidence.truth.made.map((one) => [one.approvalId, one]))
   const calls = callsByNumber(evidence)
@@ -147,7 +147,7 @@ function wasKnown(evidence: DecisionEvidence, approvalId: string, time: number):
 }
 
 /** When a tool began, the store had that it begins: without it another process would run it again. */
-export const begunFirst: DecisionCheck = ({ effects, truth }) => {
+const begunFirst: DecisionCheck = ({ effects, truth }) => {
   const unknown = new Set(truth.calls.filter(({ outcomes }) => isInterrupted(outcomes[0])).map(({ thread, call }) => `${thread} ${call}`))
   return effects.flatMap((effect): Violation[] => {
     if (effect.phase === 'done' || effect.record?.started || unknown.has(`${effect.thread} ${effect.call}`)) return []
@@ -156,7 +156,7 @@ export const begunFirst: DecisionCheck = ({ effects, truth }) => {
 }
 
 /** Every call of history has one outcome, and the one that is true. */
-export const settled: DecisionCheck = (evidence) => {
+const settled: DecisionCheck = (evidence) => {
   const state = stateOf(evidence)
   return evidence.truth.calls.flatMap((call): Violation[] => {
     const flaw = flawOfCall(call, state)
@@ -219,10 +219,10 @@ function flawOfCall(call: StoredCall, { begun, executed, done, cutOff, reasons, 
 }
 
 /** Each prompt has one result for each call, under the id that the provider gave it. */
-export const wholePrompts: DecisionCheck = (evidence) => notes(evidence, 'flaw').map(({ key, what, by }) => ({ promise: 'G1.16', what: `a prompt of ${key} in ${by}: ${what}` }))
+const wholePrompts: DecisionCheck = (evidence) => notes(evidence, 'flaw').map(({ key, what, by }) => ({ promise: 'G1.16', what: `a prompt of ${key} in ${by}: ${what}` }))
 
 /** No other resource gets the thread of an agent below, and none of them finds a thread of others there. */
-export const ownThreads: DecisionCheck = (evidence) => {
+const ownThreads: DecisionCheck = (evidence) => {
   const taken = notes(evidence, 'squats').flatMap(({ thread, refused, by }): Violation[] => {
     const wanted = thread.startsWith('child:') ? 'invalid_argument' : undefined
     return refused === wanted || refused === 'closed' ? [] : [{ promise: 'R9.5', what: `another resource created ${thread} in ${by}: ${refused ?? 'accepted'}` }]

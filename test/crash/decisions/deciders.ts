@@ -11,7 +11,7 @@ import { levels, resourceId, type Level, type Office } from './office.ts'
 const names = ['ann', 'bob'] as const
 type Name = (typeof names)[number]
 
-export interface DecidersOptions {
+interface DecidersOptions {
   office: Office
   chance: Chance
   journal: JournalWriter

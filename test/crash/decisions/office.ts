@@ -13,7 +13,7 @@ export const resourceId = 'user-1'
 export const levels = ['chief', 'clerk', 'buyer'] as const
 export type Level = (typeof levels)[number]
 
-export interface OfficeOptions {
+interface OfficeOptions {
   chance: Chance
   journal: JournalWriter
   effects: EffectFile

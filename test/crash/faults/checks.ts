@@ -18,13 +18,13 @@ export interface FaultEvidence extends Evidence {
   spans: FaultSpan[]
 }
 
-export type FaultCheck = (evidence: FaultEvidence) => Violation[]
+type FaultCheck = (evidence: FaultEvidence) => Violation[]
 
 /** Calls of the model with one prompt by one process: an attempt and those after failures, whose pauses double. */
 const mostCalls = 8
 
 /** A process that knows that its store has failed permanently stores no send, calls no model and starts no tool until the store is back. */
-export const failStop: FaultCheck = (evidence) => failures(evidence).flatMap(({ by, from, to }): Violation[] => {
+const failStop: FaultCheck = (evidence) => failures(evidence).flatMap(({ by, from, to }): Violation[] => {
   const meanwhile = ({ by: other, at }: { by: string; at: number }) => other === by && at > from && at < to
   const sent = new Set(notes(evidence, 'send').filter(meanwhile).map(({ thread, id }) => `${thread}|${id}`))
   const say = (what: string): Violation => ({ promise: 'A1.5', what: `${by} ${what} although its store was gone` })
@@ -36,13 +36,13 @@ export const failStop: FaultCheck = (evidence) => failures(evidence).flatMap(({ 
 })
 
 /** While a process knows that its store has failed permanently, it is not ready. */
-export const notReady: FaultCheck = (evidence) => failures(evidence).flatMap(({ by, from, to }) => {
+const notReady: FaultCheck = (evidence) => failures(evidence).flatMap(({ by, from, to }) => {
   const wrong = notes(evidence, 'readiness').filter((note) => note.by === by && note.ready && note.began > from && note.at < to)
   return wrong.slice(0, 1).map(() => ({ promise: 'A1.5', what: `${by} was ready although its store was gone` }))
 })
 
 /** A permanent failure is logged once, until the store works again. */
-export const loggedOnce: FaultCheck = (evidence) => [...groupBy(notes(evidence, 'trouble'), ({ by }) => by)].flatMap(([by, all]): Violation[] => {
+const loggedOnce: FaultCheck = (evidence) => [...groupBy(notes(evidence, 'trouble'), ({ by }) => by)].flatMap(([by, all]): Violation[] => {
   const failing = all.flatMap(({ what }) => (what.startsWith('the storage failed') ? [true] : what.startsWith('the storage works again') ? [false] : []))
   return failing.some((failed, index) => failed && failing[index - 1] === true) ? [{ promise: 'A1.5', what: `${by} logged one failure of its store twice` }] : []
 })
@@ -56,7 +56,7 @@ function failures(evidence: FaultEvidence): Array<{ by: string; from: number; to
 }
 
 /** A send is refused for a fault of the store or by a process that was asked to end, and once the faults are over, no more. */
-export const refusedForFaults: FaultCheck = (evidence) => {
+const refusedForFaults: FaultCheck = (evidence) => {
   const stopping = new Map(notes(evidence, 'stopping').map(({ by, at }) => [by, at]))
   const calm = new Map(notes(evidence, 'calm').map(({ by, at }) => [by, at]))
   const faults = new Set(evidence.spans.map(({ fault }) => fault))
@@ -69,7 +69,7 @@ export const refusedForFaults: FaultCheck = (evidence) => {
 }
 
 /** Of a send whose outcome is `rejected` nothing is stored, unless it was sent again, or the answer of the store was lost. */
-export const refusedIsNotStored: FaultCheck = (evidence) => {
+const refusedIsNotStored: FaultCheck = (evidence) => {
   const stored = new Set(evidence.ledger.threads.flatMap(({ id, mail }) => mail.map((one) => `${id}|${one.id}`)))
   const lost = new Set(notes(evidence, 'storeFailed').flatMap(({ thread, ids, lost: carriedOut }) => (carriedOut ? ids.map((id) => `${thread}|${id}`) : [])))
   const sends = groupBy(notes(evidence, 'send'), ({ thread, id }) => `${thread}|${id}`)
@@ -81,7 +81,7 @@ export const refusedIsNotStored: FaultCheck = (evidence) => {
 }
 
 /** The model is not called in a storm while the store fails: the pauses between attempts grow. */
-export const noStorm: FaultCheck = (evidence) => {
+const noStorm: FaultCheck = (evidence) => {
   const taken = notes(evidence, 'leaseTaken')
   return [...groupBy(notes(evidence, 'asked'), ({ by, thread, prompt }) => `${by} ${thread} ${prompt.join()}`)].flatMap(([, all]): Violation[] => {
     const { by = '', thread = '' } = all[0] ?? {}
@@ -92,12 +92,12 @@ export const noStorm: FaultCheck = (evidence) => {
 }
 
 /** No run is parked: none of these faults is a fault of the run. */
-export const noneParked: FaultCheck = ({ ledger }) => ledger.threads.flatMap(({ id, runs }) => runs.filter(({ status }) => status === 'parked').map(({ runId, attempts }) => ({
+const noneParked: FaultCheck = ({ ledger }) => ledger.threads.flatMap(({ id, runs }) => runs.filter(({ status }) => status === 'parked').map(({ runId, attempts }) => ({
   promise: 'R5.7', what: `${id}: the run ${runId} is parked after ${attempts} attempts`,
 })))
 
 /** A process does not take over its own thread from itself, except for a host that gave its lease up. */
-export const oneTaker: FaultCheck = (evidence) => {
+const oneTaker: FaultCheck = (evidence) => {
   const holders = new Map(notes(evidence, 'written').map(({ thread, epoch, by }) => [`${thread} ${epoch}`, by]))
   return notes(evidence, 'leaseTaken').flatMap(({ thread, epoch, takenOver, again, by }): Violation[] => {
     if (!takenOver || again || holders.get(`${thread} ${epoch - 1}`) !== by) return []
@@ -106,7 +106,7 @@ export const oneTaker: FaultCheck = (evidence) => {
 }
 
 /** What a tool came to is stored, unless its process died, another took the thread, or the store failed meanwhile. */
-export const noResultLost: FaultCheck = (evidence) => {
+const noResultLost: FaultCheck = (evidence) => {
   const unknown = new Set(interruptedCalls(evidence).map(({ thread, call }) => `${thread} ${call}`))
   const taken = notes(evidence, 'leaseTaken').toSorted((a, b) => a.at - b.at)
   return evidence.effects.flatMap(({ phase, thread, call, tool, by, at }): Violation[] => {
@@ -125,7 +125,7 @@ function storeWorked({ spans }: FaultEvidence, by: string, from: number, to: num
 }
 
 /** Only a call whose beginning was stored is reported as interrupted. */
-export const interruptedHadBegun: FaultCheck = (evidence) => {
+const interruptedHadBegun: FaultCheck = (evidence) => {
   const starting = new Set(notes(evidence, 'callsStarting').flatMap(({ thread, calls }) => calls.map((call) => `${thread} ${call}`)))
   return interruptedCalls(evidence).flatMap(({ thread, call, tool }): Violation[] => {
     return starting.has(`${thread} ${call}`) ? [] : [{ promise: 'R6.8', what: `the call ${call} of ${tool} on ${thread} is reported as interrupted, and never began` }]
@@ -137,7 +137,7 @@ function interruptedCalls({ ledger }: Evidence): Array<{ thread: string; call: s
 }
 
 /** What was pending when a run was aborted at its end is cancelled, whatever the abort answered. */
-export const clearedAtEnd: FaultCheck = (evidence) => {
+const clearedAtEnd: FaultCheck = (evidence) => {
   const answers = new Set(notes(evidence, 'endAbortAnswer').map(({ thread, run }) => `${thread} ${run}`))
   return notes(evidence, 'endAbort').flatMap(({ thread, run, queued, by }): Violation[] => {
     const state = evidence.ledger.threads.find(({ id }) => id === thread)?.mail.find(({ id }) => id === queued)?.state
@@ -147,7 +147,7 @@ export const clearedAtEnd: FaultCheck = (evidence) => {
 }
 
 /** An abort answers what the run ended as. */
-export const trueAborts: FaultCheck = (evidence) => {
+const trueAborts: FaultCheck = (evidence) => {
   const runs = new Map(evidence.ledger.threads.flatMap(({ id, runs: all }) => all.map(({ runId, status }) => [`${id} ${runId}`, status])))
   const meant = new Set(notes(evidence, 'endAbort').map(({ thread, run }) => `${thread} ${run}`))
   const lies = notes(evidence, 'endAbortAnswer').flatMap(({ thread, run, aborted, by }): Violation[] => {

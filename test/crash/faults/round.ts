@@ -22,11 +22,11 @@ export const storeFaults = ['full', 'locked', 'gone', 'slow sync', 'clock back',
 /** What happens to a process, one after the other, at the same time. */
 export const processFaults = ['kill', 'kill at a point', 'kill after a decision', 'stop', 'close', 'block', 'exhaust', 'exhaust at open', 'exhaust at flush', 'commit and send fail', 'abort at the end'] as const
 
-export type StoreFaultName = (typeof storeFaults)[number]
-export type ProcessFaultName = (typeof processFaults)[number]
+type StoreFaultName = (typeof storeFaults)[number]
+type ProcessFaultName = (typeof processFaults)[number]
 
 /** Ten seconds of a lease are these many milliseconds. */
-export const leaseMs = 600
+const leaseMs = 600
 const speed = 10_000 / leaseMs
 const hour = 3_600_000
 /** After so long without a fault something hangs. */

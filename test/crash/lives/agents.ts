@@ -12,7 +12,7 @@ import { pause, RestlessModel } from '../restless-model.ts'
 export const versions = ['whole', 'fewer-tools', 'one-agent'] as const
 export type Version = (typeof versions)[number]
 
-export interface Parts {
+interface Parts {
   chance: Chance
   journal: JournalWriter
   effects: EffectFile

@@ -20,7 +20,7 @@ export type Op =
   /** A subscriber with a cursor that this process once had. */
   | { do: 'return'; thread: string }
 
-export interface ClientOptions {
+interface ClientOptions {
   agents: { worker: Agent; second?: Agent }
   files: LibSQLStore
   chance: Chance

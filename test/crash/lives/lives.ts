@@ -25,12 +25,12 @@ export interface Life {
   late: LogEvent[]
 }
 
-export interface LivedMail {
+interface LivedMail {
   route: string
   states: Array<{ state: string; at: number; runId: string | null; step: number | null }>
 }
 
-export interface LivedRow {
+interface LivedRow {
   id: string
   messageId: string
   role: string

@@ -20,7 +20,7 @@ import type { LivesEvidence } from './evidence.ts'
 import { hangMs, Process } from './processes.ts'
 import { installLog, readLog } from './store-log.ts'
 
-export interface StormSize {
+interface StormSize {
   slots: number
   /** How many processes live one after the other or beside each other, before the quiet time. */
   processes: number
@@ -39,7 +39,7 @@ type Fate =
   | { kind: 'sleep'; after: number; length: number }
 
 /** One database and its processes, with what both kinds of rounds need. */
-export class LivesRound {
+class LivesRound {
   readonly plan: KindPlan
   readonly chance: Chance
   readonly database: string

@@ -22,7 +22,7 @@ const model = () => scriptedModel(({ options: { prompt, responseFormat } }) => {
 })
 
 /** Principals by the name of their key. Alice has what is asked for. */
-export const principals: Record<string, Omit<Principal, 'id'>> = {
+const principals: Record<string, Omit<Principal, 'id'>> = {
   'end user': { resources: ['alice'], scopes: principalScopes.endUser },
   'other end user': { resources: ['bob'], scopes: principalScopes.endUser },
   tenant: { resources: ['alice'], scopes: principalScopes.tenant },

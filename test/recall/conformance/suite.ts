@@ -6,7 +6,7 @@ import type { SqlStore } from '../../../src/store/sql/store.ts'
 import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 
 /** A database of a test. Its stores are closed after the test. */
-export interface RecallPlace {
+interface RecallPlace {
   open(): SqlStore
   /** Whether another store finds what one that was closed has stored. */
   outlivesStores: boolean

@@ -11,7 +11,7 @@ interface Connections<Store> {
 
 type Calls<Results extends unknown[]> = { [Index in keyof Results]: () => Promise<Results[Index]> }
 
-export interface Round<Store> {
+interface Round<Store> {
   /** From 0. Cases name a thread of its own by it. */
   nth: number
   /** The two connections. Which of them is `one` changes from round to round. */

@@ -74,8 +74,9 @@ function addStep(tables: ThreadTables, thread: ThreadRecord, { owner, epoch }: F
     hash: call.hash,
     altered: call.altered === undefined ? null : JSON.stringify(call.altered),
   }
-  tables.steps.add(thread, record)
+  // Before the step: a store with row locks waits here for a transaction that removes the head, which also removes what refers to it.
   if (head.text !== undefined) tables.steps.putHead(head)
+  tables.steps.add(thread, record)
 }
 
 /** The threads that a commit reads: its own, those that it quotes, and those of agents that its calls wait for. */

@@ -36,6 +36,8 @@ export interface ThreadRecord {
   tailTurn: number
   /** Since when the thread needs a runner and has none. A hint: it may be set without need, but is never missing. */
   dueAt: number | null
+  /** The hash of the head of its last prompt. */
+  head: string | null
   /** 0 when the thread has no lanes, in a store that knows this without a query. */
   laned?: number
 }

@@ -1,9 +1,9 @@
-import { stepSchema } from '../sql/steps/schema.ts'
+import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
 import { functions, triggers } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
 
-const defines = /^(?:CREATE (?:TABLE|INDEX|UNIQUE INDEX)|ALTER TABLE|DROP (?:INDEX|TABLE)|INSERT INTO heed_epochs)/
+const defines = /^(?:CREATE (?:TABLE|INDEX|UNIQUE INDEX)|ALTER TABLE|DROP (?:INDEX|TABLE)|INSERT INTO heed_(?:epochs|prompt_uses))/
 
 /** Of these, PostgreSQL has others. */
 const replaced = /\bheed_(?:notification_changes|notifications_changed|threads_clones|replies_echo)\b/
@@ -40,7 +40,7 @@ const own = `
 `
 
 /** The tables, columns and indexes of a version of SQLite's schema. */
-export function translateTables(step: string): string {
+function translateTables(step: string): string {
   return step
     .replaceAll(/--[^\n]*/g, '')
     .replaceAll(/CREATE TRIGGER[\s\S]*?\bEND;/g, '')
@@ -64,4 +64,4 @@ function translateTypes(statement: string): string {
 export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
-${triggers}`, recallIndex, translateTables(stepSchema)]
+${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema)]

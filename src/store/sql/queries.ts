@@ -12,7 +12,7 @@ import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/
 import { threadWithLanes } from '../core/threads.ts'
 
 /** Conditions joined by AND, with their values. The text has only the conditions that a query needs, so that SQLite can use an index. */
-export class Conditions {
+class Conditions {
   readonly #texts: string[] = []
   readonly values: SqlValue[] = []
 

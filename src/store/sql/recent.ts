@@ -96,8 +96,8 @@ export interface LoadedThread {
   changed: boolean
   /** The whole record was written, so the database has it once the transaction is committed. */
   written: boolean
-  /** The stored values of the indexed columns, which cost more to write. */
-  before: IndexedColumns
+  /** The stored values of the columns that are written only where they changed: an index costs more to write, and some seldom change. */
+  before: ComparedColumns
   /** The database has no signal of the thread. */
   isNew: boolean
   /** The pending signals, once they were read. */
@@ -110,10 +110,10 @@ export interface LoadedThread {
   newBytes: number
 }
 
-type IndexedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
+type ComparedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt' | 'head'>
 
-export function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): IndexedColumns {
-  return { title, metadata, updatedAt, status, owner, dueAt }
+export function comparedColumns({ title, metadata, updatedAt, status, owner, dueAt, head }: ThreadRecord): ComparedColumns {
+  return { title, metadata, updatedAt, status, owner, dueAt, head }
 }
 
 /** A thread, and its running run where that is known. */

@@ -21,14 +21,14 @@ export interface SqlStatement {
 }
 
 /** A statement of a transaction. `run`: its answer counts one changed row, unless it is known to be another number. */
-export interface Asked extends SqlStatement {
+interface Asked extends SqlStatement {
   kind: 'read' | 'run' | 'execute' | 'insert' | 'lock'
   /** Where it is known without asking. */
   answer?: SqlAnswer
 }
 
 /** A read with the key of a thread as its first value, which is not known yet; `sql.thread`, which has its id; or one without values. */
-export interface Ahead extends SqlStatement {
+interface Ahead extends SqlStatement {
   threadId: string
 }
 
@@ -165,7 +165,7 @@ function keyOf(sql: string, args: readonly SqlValue[]): string {
 }
 
 /** `much`: sends writes after true answers and trusted guesses. `little`: sends writes only after true answers. `nothing`: no guesses. */
-export type SpeculationLevel = 'much' | 'little' | 'nothing'
+type SpeculationLevel = 'much' | 'little' | 'nothing'
 
 /** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {

@@ -7,7 +7,7 @@ export const noLimit = Number.MAX_SAFE_INTEGER
 export const threadColumns = `
   key, id, resource_id AS resourceId, title, metadata, parent_id AS parentId, created_at AS createdAt, updated_at AS updatedAt,
   status, epoch, owner, run_id AS runId, agent_id AS agentId, begun, next_seq AS nextSeq, next_ord AS nextOrd, ordinal, turn,
-  tail, tail_ordinal AS tailOrdinal, tail_turn AS tailTurn, due_at AS dueAt,
+  tail, tail_ordinal AS tailOrdinal, tail_turn AS tailTurn, due_at AS dueAt, head,
   EXISTS (SELECT 1 FROM heed_lanes WHERE heed_lanes.thread = heed_threads.key) AS laned`
 
 export const rowColumns = `
@@ -69,6 +69,7 @@ export const sql = {
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
       tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?, updated_at = ?, status = ?, owner = ?, due_at = ?
     WHERE key = ?`,
+  setHead: `UPDATE heed_threads SET head = ? WHERE key = ?`,
   describeThread: `UPDATE heed_threads SET title = ?, metadata = ? WHERE key = ?`,
   touchMetadata: `UPDATE heed_thread_metadata SET of_updated = ? WHERE thread = ?`,
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,

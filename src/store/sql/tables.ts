@@ -11,7 +11,7 @@ import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
 import { readWindowRows, ThreadLocks } from './foresight.ts'
-import { indexedColumns, Recent, type LoadedThread } from './recent.ts'
+import { comparedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -80,7 +80,7 @@ export class SqlTables implements ThreadTables {
       this.#writeMail(loaded)
       if (!loaded.changed) continue
       this.#write(loaded)
-      loaded.before = indexedColumns(loaded.thread)
+      loaded.before = comparedColumns(loaded.thread)
       loaded.changed = false
       loaded.written = true
     }
@@ -138,7 +138,8 @@ export class SqlTables implements ThreadTables {
     this.recent.threadsWritten()
     return this.#load({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch, owner: null, runId: null,
-      agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
+      agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, head: null,
+      laned: 0,
     }, true).thread
   }
 
@@ -312,7 +313,7 @@ export class SqlTables implements ThreadTables {
 
   #load(thread: ThreadRecord, isNew: boolean, run?: RunRecord): LoadedThread {
     const loaded: LoadedThread = {
-      thread, before: indexedColumns(thread), changed: false, written: false, isNew, pending: isNew ? [] : undefined, mail: new Map(), run,
+      thread, before: comparedColumns(thread), changed: false, written: false, isNew, pending: isNew ? [] : undefined, mail: new Map(), run,
       newBytes: 0,
     }
     this.#loaded.set(thread.id, loaded)
@@ -355,6 +356,7 @@ export class SqlTables implements ThreadTables {
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
       this.#db.execute(sql.describeThread, thread.title, thread.metadata, thread.key)
     }
+    if (thread.head !== before.head) this.#db.execute(sql.setHead, thread.head, thread.key)
     this.recent.threadsWritten()
   }
 

@@ -97,6 +97,7 @@ export function purgeThread(statements: Statements, key: number): boolean {
     statements.run(sql.purgeRuns, key, purgeRows),
     statements.run(sql.purgeLaneSignals, key, purgeRows),
     statements.run(stepSql.purgeSteps, key, purgeRows),
+    statements.run(stepSql.purgeUses, key, purgeRows),
     statements.run(stepSql.purgeTakeovers, key, purgeRows),
   ]
   statements.execute(sql.purgeLanes, key)

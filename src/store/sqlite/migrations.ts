@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema } from '../sql/usage.ts'
-import { stepSchema } from '../sql/steps/schema.ts'
+import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
 
 /**
@@ -10,7 +10,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
  * `heed_version` of a server's database, holds its version. A released step never changes; every change of the schema is a new step.
  */
 export const migrations: readonly string[] = [
-  schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema,
+  schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

@@ -73,6 +73,30 @@ export const stepCases: StoreCase[] = [
     },
   },
   {
+    name: '[I1.4] a head stays while a step has it: after a change and back, and on a thread that uses it again after its steps were pruned',
+    async run(harness) {
+      let store = await harness.store()
+      const later = Date.now() + 1e10
+      const prune = async () => (await store.pruneHeads({ before: later, limit: 10 })).removed
+      const second = { hash: 'head-2', text: '{"system":["2"]}', tools: { hash: 'tools-1', text: '[]' } }
+      await commit(store, await start(store, 'a'), { rows: [row('x', 'assistant')], ...finish, call: call(1) })
+      await commit(store, await start(store, 'b'), { rows: [row('y', 'assistant')], ...finish, call: call(3, { head: second }) })
+      await commit(store, await start(store, 'c'), { rows: [row('z', 'assistant')], ...finish, call: call(5) })
+      assert.equal(await prune(), 0)
+      await store.pruneSome({ recordsBefore: later, limit: 100 })
+      assert.equal(await prune(), 2)
+      // A process relies on a head that it stored within the last hour: another one stores it again.
+      if (!harness.reopen) return
+      store = await harness.reopen(store)
+      const last = await start(store, 'd')
+      await commit(store, last, { rows: [row('w', 'assistant')], ...finish, call: call(7) })
+      assert.equal(await prune(), 0)
+      assert.equal((await store.readPrompt(scope, last.run.runId, 0))?.head?.text, '{"system":[]}')
+      await store.deleteThread(scope)
+      assert.equal(await prune(), 1)
+    },
+  },
+  {
     name: '[I2.3] a signal has the times and the process that took it, and when it was settled, however that happened',
     async run({ store: open }) {
       const store = await open()

@@ -278,7 +278,7 @@ function listQuery(
  * A pattern for GLOB that finds a text anywhere, in any case. LIKE ignores the case of ASCII letters only, and a case-folded copy of each
  * text would cost a write.
  */
-export function searchPattern(search: string): string {
+function searchPattern(search: string): string {
   return `*${Array.from(search, (character) => anyCase(character)).join('')}*`
 }
 
@@ -304,7 +304,7 @@ const span = 1024
 const mostSpans = 256
 
 /** The records that changed after a cursor. It reads one snapshot, so a page that is not full is complete up to its cursor. */
-export function changesAfter(statements: Statements, { resourceId, threadId, after, limit }: ChangeQuery): InboxChanges {
+function changesAfter(statements: Statements, { resourceId, threadId, after, limit }: ChangeQuery): InboxChanges {
   const newest = statements.one<{ last: number }>(sql.lastChange, resourceId)?.last ?? 0
   const end = cursorOf(newest, lastKey)
   if (after === undefined) return { changes: [], cursor: end, more: false }

@@ -68,3 +68,21 @@ export const stepSchema = `
   ALTER TABLE heed_notifications ADD COLUMN rule TEXT;
   CREATE INDEX heed_notifications_resource ON heed_notifications (resource_id, key);
 `
+
+/**
+ * Version 8: which threads have steps with which head. An index of steps by their heads costs each step another page; a thread seldom
+ * changes its head, so the head of its last step is a column of its row, and a change of it adds a row here. `seq` is that of the step that
+ * changed to this head last.
+ */
+export const headUseSchema = `
+  DROP INDEX heed_steps_head;
+  CREATE TABLE heed_prompt_uses (
+    thread INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (thread, head)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO heed_prompt_uses (thread, head, seq) SELECT thread, head, min(seq) FROM heed_steps GROUP BY thread, head;
+  CREATE INDEX heed_prompt_uses_head ON heed_prompt_uses (head);
+  ALTER TABLE heed_threads ADD COLUMN head TEXT;
+`

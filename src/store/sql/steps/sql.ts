@@ -9,6 +9,9 @@ export const stepSql = {
       usage, head, window_from, window_cut, row_count, messages, hash, altered)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`,
+  // After a change of the head only: see `heed_threads.head`.
+  addUse: `
+    INSERT INTO heed_prompt_uses (thread, head, seq) VALUES (?, ?, ?) ON CONFLICT (thread, head) DO UPDATE SET seq = excluded.seq`,
   // An update of a row that others update would wait for their commits: it is left alone if another process refreshed it.
   putHead: `
     INSERT INTO heed_prompt_heads (hash, tools, used_at, content) SELECT ?1, ?2, ?3, ?4
@@ -33,6 +36,7 @@ export const stepSql = {
   purgeSteps: `
     DELETE FROM heed_steps WHERE thread = ?1 AND (seq, step, epoch) IN (
       SELECT seq, step, epoch FROM heed_steps WHERE thread = ?1 LIMIT ?2)`,
+  purgeUses: `DELETE FROM heed_prompt_uses WHERE thread = ?1 AND head IN (SELECT head FROM heed_prompt_uses WHERE thread = ?1 LIMIT ?2)`,
   purgeTakeovers: `DELETE FROM heed_takeovers WHERE thread = ?1 AND epoch IN (SELECT epoch FROM heed_takeovers WHERE thread = ?1 LIMIT ?2)`,
   removeSteps: `
     DELETE FROM heed_steps WHERE thread = ?1 AND (seq, step, epoch) IN (
@@ -41,7 +45,13 @@ export const stepSql = {
     DELETE FROM heed_takeovers WHERE thread = ?1 AND epoch IN (SELECT epoch FROM heed_takeovers WHERE thread = ?1 AND at < ?2 LIMIT ?3)`,
   headsAfter: `SELECT hash, tools, used_at AS usedAt FROM heed_prompt_heads WHERE hash > ? ORDER BY hash LIMIT ?`,
   removeHead: `
-    DELETE FROM heed_prompt_heads WHERE hash = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM heed_steps WHERE head = ?1)`,
+    DELETE FROM heed_prompt_heads WHERE hash = ?1 AND used_at < ?2 AND NOT EXISTS (
+      SELECT 1 FROM heed_prompt_uses u WHERE u.head = ?1 AND EXISTS (
+        SELECT 1 FROM heed_steps s WHERE s.thread = u.thread AND s.seq >= u.seq AND s.head = ?1))`,
+  // A thread whose steps were pruned and that still has the head adds no row when it uses the head again.
+  removeUses: `
+    DELETE FROM heed_prompt_uses WHERE head = ?1 AND NOT EXISTS (
+      SELECT 1 FROM heed_threads t WHERE t.key = heed_prompt_uses.thread AND t.head = ?1)`,
   removeTools: `
     DELETE FROM heed_prompt_tools WHERE hash = ?1 AND used_at < ?2 AND NOT EXISTS (SELECT 1 FROM heed_prompt_heads WHERE tools = ?1)`,
 

@@ -24,7 +24,10 @@ export class SqlSteps implements StepTable {
     this.#clock = clock
   }
 
+  /** The record of the thread is written by its caller: the commit of a step always changes it. */
   add(thread: ThreadRecord, step: StepRecord): void {
+    if (thread.head !== step.head) this.#db.execute(stepSql.addUse, thread.key, step.head, step.seq)
+    thread.head = step.head
     this.#db.execute(
       stepSql.add, thread.key, step.seq, step.step, step.epoch, step.runId, step.owner, step.startedAt, step.finishedAt, step.provider,
       step.modelId, step.specification, step.finish, step.usage, step.head, step.windowFrom, step.windowCut, step.rowCount, step.messages,
@@ -123,6 +126,7 @@ export function pruneHeads(
   for (const { hash, tools, usedAt } of heads) {
     if (usedAt >= before || statements.run(stepSql.removeHead, hash, before) === 0) continue
     removed += 1
+    statements.execute(stepSql.removeUses, hash)
     statements.execute(stepSql.removeTools, tools, before)
   }
   const last = heads.at(-1)

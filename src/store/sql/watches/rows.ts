@@ -136,7 +136,7 @@ export function criteriaOf({ criteria }: Pick<WatchRow, 'criteria'>): WatchCrite
   return JSON.parse(criteria) as WatchCriteria
 }
 
-export interface CandidateRow {
+interface CandidateRow {
   watch: number
   seq: number
   state: CandidateState

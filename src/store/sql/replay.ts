@@ -165,7 +165,7 @@ function keyOf(sql: string, args: readonly SqlValue[]): string {
 }
 
 /** `much`: sends writes after true answers and trusted guesses. `little`: sends writes only after true answers. `nothing`: no guesses. */
-type SpeculationLevel = 'much' | 'little' | 'nothing'
+export type SpeculationLevel = 'much' | 'little' | 'nothing'
 
 /** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {

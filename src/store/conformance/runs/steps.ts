@@ -73,7 +73,7 @@ export const stepCases: StoreCase[] = [
     },
   },
   {
-    name: '[I1.4] a head stays while a step has it: after a change and back, and on a thread that uses it again after its steps were pruned',
+    name: '[I1.4] a head stays while a step has it, after a change and back, and if a thread uses it again after its steps were pruned',
     async run(harness) {
       let store = await harness.store()
       const later = Date.now() + 1e10

@@ -109,8 +109,9 @@ const attributes: readonly Attribute[] = ['id', 'source', 'type', 'subject']
  */
 function eventOf(headers: Headers, body: string, { id, acceptsUnsigned }: { id: string; acceptsUnsigned: boolean }): WebhookEvent {
   const value = parseJSON(body)
-  const isEnvelope = (headers.get('content-type') ?? '').toLowerCase().startsWith('application/cloudevents+json')
-  if (isEnvelope) {
+  const isNamedEnvelope = (headers.get('content-type') ?? '').toLowerCase().startsWith('application/cloudevents+json')
+  // The type of the content is not signed either: a body that is an envelope is read as one, whatever the header says.
+  if (isNamedEnvelope || isEnvelope(value)) {
     if (!isObject(value)) throw invalidBody('a JSON object')
     const event = envelopeOf(value)
     readUnsigned(headers, { ...signedFields(value), subject: event.subject }, false)
@@ -156,6 +157,10 @@ function unsigned(header: string, differs: boolean): HeedError {
   const why = differs ? 'says otherwise than the signed body' : 'is not signed, and the signed body says nothing about it'
   const message = `The header ${header} of this webhook ${why}. Send a CloudEvent as application/cloudevents+json, or leave the header out.`
   return new HeedError('invalid_argument', message, { details: { header } })
+}
+
+function isEnvelope(value: JSONValue): boolean {
+  return fieldOf(value, 'specversion') !== undefined && ['id', 'source', 'type'].every((name) => textOf(value, name) !== undefined)
 }
 
 function envelopeOf({ specversion, id, type, source, subject, data = null }: JSONObject): WebhookEvent {

@@ -40,6 +40,19 @@ describe('what a signature does not cover', () => {
     expect((await inbox()).map(({ kind }) => kind).toSorted()).toEqual(['order.paid', 'order.sent'])
   })
 
+  it.each(['application/cloudevents+json', 'application/json', 'text/plain'])('[E1.10] does not decide how the body is read: an envelope that is sent as %s is the same event', async (type) => {
+    for (const webhookOptions of [{}, { acceptUnsignedHeaders: true }]) {
+      const { webhook, post, inbox } = await listening({ webhook: webhookOptions })
+      await webhook.subscribe({ ...thread, ...guide, externalId: 'order-1' })
+      await webhook.subscribe({ threadId: 't2', resourceId: 'user-2', ...guide, externalId: 'order-2' })
+      const signed = JSON.stringify({ specversion: '1.0', id: 'e1', source: '/shop', type: 'order.paid', subject: 'order-1', data: { resource: 'order-2' } })
+      expect(await post('shop', standard(signed, { id: 'a', 'content-type': type }))).toEqual({ status: 200, body: { delivered: 1 } })
+      expect([await inbox(), await inbox({ threadId: 't2' })]).toMatchObject([[{ kind: 'order.paid' }], []])
+      expect(await post('shop', standard(signed, { id: 'b', 'content-type': type, 'ce-subject': 'order-2' }))).toMatchObject({ status: 400 })
+      expect(await inbox({ threadId: 't2' })).toEqual([])
+    }
+  })
+
   it('[E1.10] is read where the source accepts it, and even then not against the signed body', async () => {
     const { webhook, post, inbox } = await listening({ webhook: { acceptUnsignedHeaders: true } })
     await webhook.subscribe({ ...thread, ...guide, externalId: 'order-1' })

@@ -3,7 +3,7 @@ import type { Signal, StoredContents } from './signal.ts'
 
 /** The tags that Heed itself writes into a prompt. */
 export const RESERVED_TAGS: readonly string[] = [
-  'user', 'state', 'notification', 'notification-summary', 'system-reminder', 'working-memory', 'recalled-messages',
+  'user', 'state', 'notification', 'notification-summary', 'system-reminder', 'working-memory', 'recalled-messages', 'watch',
 ]
 
 /** True for input that the model receives as an ordinary user message: without an element, its text unchanged. */

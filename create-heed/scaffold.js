@@ -9,6 +9,8 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 export const templates = {
   minimal: 'an agent with a tool, and a test',
   hono: 'the same behind a Hono server, with keys',
+  next: 'a Next.js app: the API as a route, and a page',
+  'vite-react': 'the same with a page, made with Vite and React',
 }
 
 /** The package of each provider, and the variable with its key. */

@@ -1,53 +1,88 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { format, promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { entriesOf } from '../scripts/checks/entries.ts'
+import { docsPages } from '../scripts/docs/navigation.ts'
 import { providerServer, type ProviderServer, type ScriptedStep } from '../src/testing/index.ts'
 
 /**
  * Every block of the pages that is marked `ts run` is a program: it type-checks, it runs, and what it logs is the `text`
  * block that follows it. A comment `<!-- model: [steps] -->` before it is what `openai/…` models answer, step by step.
+ *
+ * Every other block of `ts` or `tsx` type-checks. A comment `<!-- given: declarations -->` before it declares what a reader has of their own.
+ * Blocks of `json` parse, and blocks of `sh` are commands that a shell can read.
  */
 interface Block {
   page: string
   line: number
+  language: string
+  isProgram: boolean
   code: string
+  given: string
   script: ScriptedStep[]
   output: string | undefined
 }
 
 const root = dirname(import.meta.dirname)
-const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`)]
-const fence = /(?:^<!-- model: (?<script>.*?) -->\n)?^```(?<info>[^\n]*)\n(?<text>.*?)^```$/gms
+const pages = ['README.md', ...docsPages(root)]
+const fence = /(?:^<!-- model: (?<script>.*?) -->\n|^<!-- given: (?<given>.*?) -->\n)?^(?<indent> *)```(?<info>[^\n]*)\n(?<text>.*?)^ *```$/gms
 
 function blocksOf(page: string): Block[] {
   const text = readFileSync(join(root, page), 'utf8')
   const fences = [...text.matchAll(fence)]
-  return fences.flatMap(({ groups: { info, text: code = '', script = '[]' } = {}, index }, position) => {
-    if (info !== 'ts run') return []
+  return fences.map(({ groups: { info = '', text: code = '', script = '[]', given = '' } = {}, index }, position) => {
     const next = fences[position + 1]?.groups
+    const [language = '', mark] = info.split(' ')
     return {
       page,
       line: text.slice(0, index).split('\n').length,
+      language,
+      isProgram: mark === 'run',
       code,
+      given,
       script: JSON.parse(script) as ScriptedStep[],
       output: next?.info === 'text' ? next.text : undefined,
     }
   })
 }
 
-const blocks = pages.flatMap(blocksOf)
+const all = pages.flatMap(blocksOf)
+const blocks = all.filter(({ isProgram }) => isProgram)
 
-/** What a reader of docs/react.md has of their own: components that take what they are given. */
-const readersOwn = `declare const Message: (props: object) => React.JSX.Element
-declare const Ask: (props: { tool?: string; input: unknown; onYes?: () => void; onNo?: () => void; onGive?: (output: string) => void }) => React.JSX.Element
-declare const Composer: (props: { onSend: (text: string) => void; onQueue: (text: string) => void; onStop: () => void }) => React.JSX.Element
-export {}
+/** Packages that the pages name and that the project does not have, as far as the pages use them. */
+const packages = `declare module 'hono' {
+  export class Hono {
+    fetch: (request: Request) => Promise<Response>
+    get(path: string, answer: (context: { text(text: string): Response }) => Response): void
+    all(path: string, answer: (context: { req: { raw: Request } }) => Promise<Response>): void
+  }
+}
+declare module '@hono/node-server' {
+  export function serve(options: { fetch: unknown; port: number; hostname: string }): { close(): void }
+}
+declare module '@opentelemetry/sdk-node' {
+  export class NodeSDK { start(): void }
+}
+declare module 'next/dynamic' {
+  export default function dynamic(load: () => Promise<() => unknown>, options: { ssr: boolean }): () => null
+}
 `
 
-const fileOf = ({ page, line }: Block) => join(folder, `${basename(page, '.md')}-${line}.ts`)
+/** What a reader has of their own on every page. Names of the package are imported: a block that leaves an import out does not compile. */
+const readersOwn = `declare const agent: import('heed').Agent
+declare const agents: Record<string, import('heed').Agent>
+declare const heed: import('heed').Heed
+declare const memory: import('heed').Memory
+declare const storage: import('heed').InMemoryStore
+declare const thread: { threadId: string; resourceId: string }
+declare const threadId: string, resourceId: string, id: string
+declare function it(name: string, run: () => unknown): void
+declare function test(name: string, run: () => unknown): void
+`
+
+const fileOf = ({ page, line, language }: Block) => join(folder, `${page.replace(/\.md$/, '').replaceAll('/', '-')}-${line}.${language}`)
 
 let folder: string
 let server: ProviderServer
@@ -71,7 +106,7 @@ afterEach(() => {
 })
 
 describe('docs', () => {
-  it.each(blocks)('$page:$line runs and prints what it says', async (block) => {
+  it.each(blocks)('[C6.7] $page:$line runs and prints what it says', async (block) => {
     let printed = ''
     vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${format(...values)}\n`))
     vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((printed += String(text)), true))
@@ -103,15 +138,27 @@ describe('docs', () => {
     expect(errors).toContain("Model 'openai/gpt-5.5' needs a key. Set the environment variable OPENAI_API_KEY.")
   })
 
-  it('type-checks, and so do the components in docs/react.md, as they stand', async () => {
-    const components = [...readFileSync(join(root, 'docs/react.md'), 'utf8').matchAll(/```tsx\n(.*?)```/gs)].map(([, code = '']) => code)
-    expect(components.length).toBe(5)
-    for (const [index, code] of components.entries()) writeFileSync(join(folder, `component-${index}.tsx`), `import type React from 'react'\n${readersOwn}${code}`)
-    const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false, jsx: 'react-jsx' }, include: ['*.ts', '*.tsx'] }
+  it('[C6.7] every block of TypeScript type-checks, with what its reader has', async () => {
+    const others = all.filter(({ language, isProgram }) => (language === 'ts' || language === 'tsx') && !isProgram)
+    expect(others.length).toBeGreaterThan(50)
+    for (const block of others) writeFileSync(fileOf(block), `${block.given}\n${block.code}\nexport {}\n`)
+    writeFileSync(join(folder, 'chat.tsx'), 'export const Chat = () => null\n')
+    writeFileSync(join(folder, 'packages.d.ts'), packages)
+    writeFileSync(join(folder, 'readers-own.d.ts'), readersOwn)
+    const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false, noUnusedParameters: false }, include: ['*.ts', '*.tsx'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const tsc = join(root, 'node_modules', '.bin', 'tsc')
     const checked = await promisify(execFile)(tsc, ['-p', folder, '--pretty', 'false']).then(() => '', ({ stdout, message }: { stdout?: string; message: string }) => stdout || message)
     expect(checked).toBe('')
+  })
+
+  it('[C6.7] blocks of JSON parse, a shell reads the commands, and every other language is one that the pages use', async () => {
+    for (const { page, line, code } of all.filter(({ language }) => language === 'json')) expect(() => JSON.parse(code) as unknown, `${page}:${line}`).not.toThrow()
+    const commands = all.filter(({ language }) => language === 'sh')
+    const read = await Promise.all(commands.map(({ code }) => promisify(execFile)('bash', ['-n', '-c', code]).then(() => '', ({ stderr }: { stderr: string }) => stderr)))
+    expect(commands.filter((_, index) => read[index] !== '').map(({ page, line }, index) => `${page}:${line} ${read[index]}`)).toEqual([])
+    const languages = ['', 'cedar', 'dockerfile', 'json', 'mermaid', 'nginx', 'sh', 'text', 'ts', 'tsx', 'yaml']
+    expect(all.filter(({ language }) => !languages.includes(language)).map(({ page, line, language }) => `${page}:${line} ${language}`)).toEqual([])
   })
 
   it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names files and folders that exist', (page) => {

@@ -1,4 +1,4 @@
-// The public surface against api/. With `--write` (`npm run api`), api/ is written anew.
+// The public surface against api/, and the documentation with the reference that is made of it. With `--write` (`npm run api`), api/ is written anew.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { apiProblems, apiReport } from './checks/api.ts'
 import { entriesOf } from './checks/entries.ts'
 import { report } from './checks/report.ts'
+import { buildSite, readDocumentation } from './docs/site.ts'
 
 const words = process.argv.slice(2)
 const write = words.includes('--write')
@@ -25,6 +26,9 @@ try {
   }
   const names = Object.keys(current).length
   report('api', { summary: `${names} reports`, problems: write ? [] : apiProblems(stored, current) })
+  const documentation = readDocumentation(root, types)
+  const { files, problems } = buildSite(root, join(types, 'site'), documentation)
+  report('docs', { summary: `${files} files of the site`, problems })
 } finally {
   rmSync(types, { recursive: true, force: true })
 }

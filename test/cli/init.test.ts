@@ -34,6 +34,22 @@ describe('heed init', () => {
     }
   })
 
+  it('[C5.1] the packages of a page have exact versions, and the page is the same in each template', () => {
+    const read = (path: string) => readFileSync(join(root, 'create-heed/templates', path), 'utf8')
+    const pages = templates.filter((template) => 'react' in packageOf(read(`${template}/package.json`)).dependencies)
+    expect(pages).toEqual(['next', 'vite-react'])
+    for (const template of pages) {
+      const { dependencies, devDependencies } = JSON.parse(read(`${template}/package.json`)) as Record<string, Record<string, string>>
+      const own = Object.entries({ ...dependencies, ...devDependencies }).filter(([name]) => !['heed', 'zod', '@types/node', 'typescript'].includes(name))
+      expect(own.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([])
+      // Versions that the tests of the project itself run with.
+      const { devDependencies: ours } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { devDependencies: Record<string, string> }
+      for (const name of ['react', 'react-dom']) expect(dependencies?.[name]).toBe(ours[name])
+    }
+    expect(read('next/app/chat.tsx')).toBe(read('vite-react/src/chat.tsx'))
+    expect(read('next/app/style.css')).toBe(read('vite-react/src/style.css'))
+  })
+
   it('[C5.1] writes the model and names the variable of its key', async () => {
     const { folder } = project({})
     const { code, output, errors } = await heed(['init', 'app', '--model', 'openai/gpt-5.5', '--json'], { cwd: folder })
@@ -59,7 +75,7 @@ describe('heed init', () => {
     ])
     expect(full).toEqual({ code: 1, output: '', errors: 'heed init: app is not empty: notes.txt.\n  Name another folder. Nothing was written.\n' })
     expect(filesOf(join(folder, 'app'))).toEqual({ 'notes.txt': 'mine' })
-    expect(template).toEqual({ code: 2, output: '', errors: 'heed init: --template is one of minimal, hono.\n  Did you mean hono?\n' })
+    expect(template).toEqual({ code: 2, output: '', errors: 'heed init: --template is one of minimal, hono, next, vite-react.\n  Did you mean hono?\n' })
     expect(model).toEqual({ code: 2, output: '', errors: "heed init: 'gpt' is not a model.\n  none, or one of openai/…, anthropic/…\n" })
     expect(place.code).toBe(2)
     expect(empty.code).toBe(0)

@@ -12,7 +12,7 @@ export const init = command({
   examples: ['heed init my-agents', 'heed init my-agents --template hono --model openai/gpt-5.5 --install'],
   arguments: [{ name: 'DIRECTORY', about: 'the folder of the project; else my-agents', optional: true }],
   options: {
-    template: { about: 'what the project has; else minimal', value: 'NAME', choices: ['minimal', 'hono'] },
+    template: { about: 'what the project has; else minimal', value: 'NAME', choices: ['minimal', 'hono', 'next', 'vite-react'] },
     model: { about: 'such as openai/gpt-5.5; else none: a scripted model, without a key', value: 'MODEL' },
     install: { about: 'install the packages' },
   },

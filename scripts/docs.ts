@@ -1,8 +1,7 @@
 // The documentation. `npm run docs` writes the site to `site`, and `npm run docs -- --serve` serves it on this machine.
 // `--package`, which the build uses, writes what the package has beside docs/: the reference of the API, `llms.txt` and `llms-full.txt`.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'

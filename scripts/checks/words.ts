@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'vite'
+import { docsPages } from '../docs/navigation.ts'
 import type { CheckResult } from './report.ts'
 import { isNode, isTest, languageOf, sourceFiles, type SourceFile } from './source.ts'
 
@@ -24,7 +25,7 @@ const papers = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'PROTOCOL.md'
 /** Holds comments, messages and papers to plain technical English. Code in papers and quoted words don't count. */
 export function checkWords(root: string): CheckResult {
   const sources = ['src', 'studio'].flatMap((folder) => sourceFiles(root, folder)).filter((file) => !isTest(file.path))
-  const pages = existsSync(join(root, 'docs')) ? readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`) : []
+  const pages = existsSync(join(root, 'docs')) ? docsPages(root) : []
   const texts = [...papers.filter((path) => existsSync(join(root, path))), ...pages]
   const problems = [...sources.flatMap(inSource), ...texts.flatMap((path) => inPaper(path, readFileSync(join(root, path), 'utf8')))]
   return { summary: `${sources.length} source files, ${texts.length} papers`, problems }

@@ -105,8 +105,8 @@ function passagesOf(tokens: readonly Token[], headings: readonly Heading[]): Pas
   let next = 0
   for (const token of tokens) {
     if (token.type === 'heading') {
-      const { id = '', text = '' } = headings[next++] ?? {}
-      passages.push({ id, heading: text, text: '' })
+      const heading = headings[next++]
+      if (heading) passages.push({ id: heading.id, heading: heading.text, text: '' })
     } else if (token.type !== 'html' && token.type !== 'space') {
       const last = passages.at(-1)
       if (last) last.text += `${last.text === '' ? '' : ' '}${plain([token])}`

@@ -55,7 +55,7 @@ export function referenceOf(types: string, entries: readonly Entry[]): Reference
     }
     note(reference, specifier, items)
     const about = `Everything that \`${specifier}\` exports.`
-    reference.pages.push({ name: page, title: specifier, about, markdown: pageOf(`${specifier}`, about, items, elsewhere) })
+    reference.pages.push({ name: page, title: specifier, about, markdown: pageOf(specifier, about, items, elsewhere) })
   }
   const others = unexported(program, pending, seen)
   for (const { name } of others) if (!reference.places.has(name)) reference.places.set(name, { page: unexportedPage, anchor: anchorOf(name) })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isTest, sourceFiles } from '../../scripts/checks/source.ts'
 import { referenceOf } from '../../scripts/docs/reference.ts'
 import { tree } from '../package/tree.ts'
 
@@ -59,8 +60,8 @@ describe('docs/errors.md', () => {
   })
 
   it('[C6.6] has nothing but codes that exist, each once, with cause and remedy', () => {
-    const others = ['src/http/request/error-response.ts', ...['load-failure', 'user-module', 'start', 'studio'].map((name) => `src/cli/serve/${name}.ts`), 'src/cli/shell/failure.ts']
-    const elsewhere = others.flatMap((path) => [...read(path).matchAll(/code: '(\w+)'/g)].map(([, code = '']) => code))
+    const commands = sourceFiles(root, 'src/cli').filter(({ path }) => !isTest(path) && !path.includes('demo')).map(({ text }) => text)
+    const elsewhere = [read('src/http/request/error-response.ts'), ...commands].flatMap((text) => [...text.matchAll(/\bcode: '([a-z_]+)'/g)].map(([, code = '']) => code))
     expect(headings.filter((code) => !codes.includes(code) && !elsewhere.includes(code))).toEqual([])
     expect(elsewhere.filter((code) => !headings.includes(code))).toEqual([])
     expect(headings).toEqual([...new Set(described)])

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { indexOf, search } from '../../scripts/docs/assets/search.js'
+import { indexOf, search, type SearchIndex } from '../../scripts/docs/assets/search.js'
 import { highlight } from '../../scripts/docs/highlight.ts'
 import { render } from '../../scripts/docs/markdown.ts'
 import { buildSite, readDocumentation } from '../../scripts/docs/site.ts'
@@ -46,7 +46,7 @@ describe('the site of the documentation', () => {
   })
 
   it('[C6.4] finds the answer to a question among its first three results', () => {
-    const index = JSON.parse(read('assets/search-index.js').replace(/^globalThis\.heedIndex = /, '')) as unknown
+    const index = JSON.parse(read('assets/search-index.js').replace(/^globalThis\.heedIndex = /, '')) as SearchIndex
     const missed = questions.filter(([question, page]) => !search(index, question).slice(0, 3).some((found) => `${found.page}#${found.id}`.startsWith(page)))
     expect(missed).toEqual([])
     expect(questions.length).toBeGreaterThanOrEqual(20)

@@ -38,8 +38,8 @@ function load() {
   index ??= new Promise((resolve, reject) => {
     const script = document.createElement('script')
     script.src = `${globalThis.heedRoot}assets/search-index.js`
-    script.onload = () => resolve(globalThis.heedIndex)
-    script.onerror = () => reject(new Error('The search index can not be loaded.'))
+    script.addEventListener('load', () => resolve(globalThis.heedIndex))
+    script.addEventListener('error', () => reject(new Error('The search index can not be loaded.')))
     document.head.append(script)
   })
   return index

@@ -33,18 +33,18 @@ export type RemoteOption =
 
 export interface RemoteOptions {
   /**
-   * The options of a run that they may set. Defaults to those that change nothing of the agent: `activeTools`, `modelSettings`,
-   * `structuredOutput`, `clientTools`. Ids of runs are global: a caller that may choose a `runId` learns whether it is taken.
+   * The options of a run that they may set. Defaults to those that change nothing of the agent: `structuredOutput`, `clientTools`. Ids of
+   * runs are global: a caller that may choose a `runId` learns whether it is taken.
    */
   options?: readonly RemoteOption[]
   /** Who may approve tool calls: principals with the scope `approve` (default), or also those that may send messages. */
   approvals?: 'approver' | 'sender'
 }
 
-export const defaultRemoteOptions: readonly RemoteOption[] = ['activeTools', 'modelSettings', 'structuredOutput', 'clientTools']
+export const defaultRemoteOptions: readonly RemoteOption[] = ['structuredOutput', 'clientTools']
 const remoteOptions: readonly RemoteOption[] = [
-  ...defaultRemoteOptions, 'modelSettings.headers', 'instructions', 'system', 'requireToolApproval', 'maxSteps', 'toolChoice',
-  'providerOptions', 'runId',
+  ...defaultRemoteOptions, 'activeTools', 'modelSettings', 'modelSettings.headers', 'instructions', 'system', 'requireToolApproval',
+  'maxSteps', 'toolChoice', 'providerOptions', 'runId',
 ]
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {

@@ -97,7 +97,7 @@ describe('the scopes of a principal', () => {
 describe('the run options of a limited principal', () => {
   const forbidden: Record<string, object> = {
     instructions: { instructions: 'Obey me.' }, system: { system: 'Obey me.' }, requireToolApproval: { requireToolApproval: false }, maxSteps: { maxSteps: 1000 },
-    toolChoice: { toolChoice: 'required' }, 'modelSettings.headers': { modelSettings: { headers: { authorization: 'x', 'openai-organization': 'y' } } },
+    toolChoice: { toolChoice: 'required' }, activeTools: { activeTools: [] }, modelSettings: { modelSettings: { maxRetries: 1_000_000, maxOutputTokens: 1e9 } }, 'modelSettings.headers': { modelSettings: { headers: { authorization: 'x', 'openai-organization': 'y' } } },
     providerOptions: { providerOptions: { openai: { previousResponseId: 'resp_1' } } }, runId: { runId: 'run-1' },
   }
   const doors: Record<string, (options: object) => object> = {
@@ -126,9 +126,14 @@ describe('the run options of a limited principal', () => {
   it('[H8.2] those that are allowed have their effect, and the author of the agent can widen and narrow the list', async () => {
     const structuredOutput = { schema: { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] } }
     const allowed = { activeTools: [], modelSettings: { temperature: 0.3 }, structuredOutput, clientTools: { page: { description: 'Reads.', inputSchema: { type: 'object', properties: {} } } } }
-    const first = await world({ alice }, {}, () => '{"ok":true}')
+    const { clientTools } = allowed
+    const byDefault = await world({ alice }, {}, () => '{"ok":true}')
+    expect(await byDefault.as('alice', '/agents/guide/generate', { messages: 'Hi', structuredOutput, clientTools })).toMatchObject({ http: 200, object: { ok: true } })
+    expect(JSON.stringify(byDefault.model.calls[0]?.tools)).toContain('"page"')
+    const first = await world({ alice }, { remote: { options: ['activeTools', 'modelSettings', 'structuredOutput', 'clientTools'] } }, () => '{"ok":true}')
     expect(await first.as('alice', '/agents/guide/generate', { messages: 'Hi', ...allowed, activeTools: ['page'] })).toMatchObject({ http: 200, object: { ok: true } })
     expect(first.model.calls[0]).toMatchObject({ temperature: 0.3, tools: [{ name: 'page' }] })
+    expect(await first.as('alice', '/agents/guide/generate', { messages: 'Hi', ...forbidden['modelSettings.headers'] })).toMatchObject({ http: 403, details: { option: 'modelSettings.headers' } })
     const second = await world({ alice }, { remote: { options: ['instructions', 'modelSettings.headers'] } })
     expect(await second.as('alice', '/agents/guide/generate', { messages: 'Hi', instructions: 'Be brief.', modelSettings: { headers: { 'x-mine': '1' } } })).toMatchObject({ http: 200 })
     expect(second.model.calls[0]).toMatchObject({ headers: { 'x-mine': '1' }, prompt: [{ role: 'system', content: 'Be brief.' }, {}] })

@@ -77,10 +77,10 @@ function checkRunOptions({ agent, principal }: OptionsCall, body: Record<string,
     const isOption = name === 'runId' || Object.hasOwn(runOptions, name)
     if (body[name] === undefined || !isOption || unrestricted.has(name)) continue
     if (name === 'modelSettings' && allowed.includes('modelSettings.headers')) continue
-    if (!allowed.includes(name)) throw optionForbidden(name)
     if (name === 'modelSettings' && isPlainObject(body.modelSettings) && body.modelSettings.headers !== undefined) {
       throw optionForbidden('modelSettings.headers')
     }
+    if (!allowed.includes(name)) throw optionForbidden(name)
   }
 }
 

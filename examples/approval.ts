@@ -1,4 +1,4 @@
-// Approval: a tool call that somebody has to allow. While it waits the run is a row in the store, not a process.
+// Approval: a tool call that a person has to allow. While it waits the run is a row in the store, not a process.
 import { Agent, createTool, Heed, InMemoryStore, type JSONValue, type ModelConfig } from 'heed'
 import { scriptedModel } from 'heed/testing'
 import { z } from 'zod'

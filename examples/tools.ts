@@ -40,7 +40,7 @@ export async function main(model: ModelConfig = script()) {
     if (chunk.type === 'tool-result') log.push(JSON.stringify(chunk.payload.result))
   }
   const { text, toolResults, steps } = await stream.result
-  // `result` has the type of the tool's output; of a call that failed it is what the model was told.
+  // `result` has the type of the tool's output; of a call that failed it is the text that the model received.
   const known = toolResults.flatMap(({ isError, result }) => (isError ? [] : result.city))
   return { text, known, steps: steps.length, log }
 }

@@ -1,4 +1,4 @@
-/** Where we are, for whoever waits. Not part of the result. */
+/** The progress, for the person at the terminal. Not part of the result. */
 export function progress(text) {
   process.stderr.write(`${text}\n`)
 }

@@ -115,7 +115,7 @@ async function changing(name: string, embedder: TextEmbedder): Promise<void> {
   for (const filter of [{ role: 'user' }, { thread_id: 'one-7' }, { created_at: { $gt: '2099-01-01' } }]) say(`fused, ${name}, filter ${JSON.stringify(filter)}`, told(await searches(embedder, 20, { filter })), 'under 150 ms')
 }
 
-/** What is done on the index while nobody has it open. */
+/** What is done on the index while no process has it open. */
 async function between(work: (index: DatabaseSync) => void): Promise<void> {
   await store.close()
   const index = new DatabaseSync(`${path}-recall`)

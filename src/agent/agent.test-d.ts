@@ -16,7 +16,7 @@ const agent = new Agent({ id: 'helper', model: 'openai/gpt-5.5', tools: { weathe
 expectTypeOf(agent.id).toEqualTypeOf<'helper'>()
 expectTypeOf(agent).toEqualTypeOf<Agent<'helper', { weather: typeof weather; add: typeof add; clock: typeof clock }>>()
 
-// Calls and results are told apart by the name of the tool.
+// The name of the tool distinguishes calls and results.
 const result = await agent.generate('Hi')
 for (const call of result.toolCalls) {
   expectTypeOf(call.toolName).toEqualTypeOf<'weather' | 'add' | 'clock'>()
@@ -192,7 +192,7 @@ void agent.sendStateSignal({ id: 'lane', contents: 'x' }, target)
 void agent.sendStateSignal({ id: 'lane', cacheKey: 'k', contents: 'x', mode: 'patch' }, target)
 // @ts-expect-error no such priority
 void agent.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x', priority: 'huge' }, target)
-// @ts-expect-error a notification is somebody's
+// @ts-expect-error a notification belongs to a resource
 void agent.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x' }, { threadId: 't' })
 // @ts-expect-error which thread
 void agent.subscribeToThread({ resourceId: 'u' })

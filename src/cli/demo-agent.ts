@@ -58,7 +58,7 @@ export function releaseAgent({ model, workMs, whileTestsRun }: ReleaseDesk) {
     id: 'release',
     name: 'Release desk',
     instructions: [
-      'You look after releases. There are two channels, stable and beta; deploy to both unless told otherwise.',
+      'You look after releases. There are two channels, stable and beta; deploy to both unless a message says otherwise.',
       'Before you deploy, run the tests and read the changelog, both at once. Deploy only what passes.',
       'Say in a short sentence what you do before you call tools. Plain text, no markup.',
     ],

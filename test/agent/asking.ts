@@ -44,7 +44,7 @@ export function recordedHeed(clock?: Clock): { heed: Heed; logged: string[] } {
   return { heed, logged }
 }
 
-/** Fails every test of the file in which a promise is rejected that nobody waits for. */
+/** Fails every test of the file in which a promise is rejected that no code awaits. */
 export function refuseStrayRejections(): void {
   const strays: unknown[] = []
   const keep = (reason: unknown) => void strays.push(reason)

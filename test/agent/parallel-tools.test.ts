@@ -61,7 +61,7 @@ describe('the tools of one step', () => {
     expect((await stream.toolResults).map((result) => result.result)).toEqual(['a is done', 'b is done', 'c is done', 'd is done'])
   })
 
-  it('are ten at once unless told', async () => {
+  it('are ten at once by default', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `t${index}`)
     const many = heldTool()
     const ten = await new Agent({ id: 'a', model: scriptedModel([calls(...names), 'Done.']), tools: { hold: many.tool } }).stream('Go.')

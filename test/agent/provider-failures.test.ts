@@ -280,7 +280,7 @@ describe('patience', () => {
     expect(await stream.text).toBe('Hi.')
   })
 
-  it('is two retries a model unless told', async () => {
+  it('is two retries a model by default', async () => {
     const failing = () => scriptedModel([{ error: { status: 500 } }], { loop: true })
     const tries = async (modelSettings?: { maxRetries: number }, maxRetries?: number) => {
       const clock = virtualClock()

@@ -88,7 +88,7 @@ describe.each(makers)('an agent on %s', (_, make) => {
 })
 
 describe.each([makers[0], makers[2]])('reasoning of %s', (name, make) => {
-  it('is heard, and given back in the next step with its signature', async () => {
+  it('is read, and given back in the next step with its signature', async () => {
     await using server = await providerServer({
       script: [{ reasoning: 'I should look.', toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } }] }, 'Rain.'],
     })

@@ -27,7 +27,7 @@ describe('resumeData', () => {
     await heed.close()
   })
 
-  /** Tools that are made for a user, and can't be made for nobody. */
+  /** Tools that are made for a user, and can't be made without one. */
   function clerk() {
     const model = scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? 'In.' : { toolCalls: [{ toolName: 'login', toolCallId: 'c1', input: {} }] }))
     return new Agent({

@@ -9,7 +9,7 @@ import { chunksOf, of, refuseStrayRejections, typesOf } from './asking.ts'
 
 const textOf = (message: Message | undefined) => message?.content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 
-/** Refuses input in which somebody asks for something forbidden. */
+/** Refuses input that asks for something forbidden. */
 const inputValidator: Processor = {
   id: 'input-validator',
   processInput({ messages, abort }) {
@@ -168,7 +168,7 @@ describe('a refusal with retry', () => {
   })
 
   it.each([
-    ['3 times unless told', undefined, 4],
+    ['3 times by default', undefined, 4],
     ['as often as maxProcessorRetries says', 1, 2],
     ['not at all with 0', 0, 1],
   ])('is for %s, then it is a refusal', async (_, maxProcessorRetries, calls) => {

@@ -2,7 +2,7 @@ import { checks as ofCrashes } from '../crash/checks/index.ts'
 import { unheard } from '../crash/checks/watching.ts'
 import { notes, type Check, type Evidence, type Violation } from '../crash/checks/evidence.ts'
 
-/** What a refused send leaves: nothing, unless it was refused because nobody knows. */
+/** What a refused send leaves: nothing, unless its outcome is unknown. */
 const nothingOfRefused: Check = (evidence) => {
   const stored = new Set(evidence.ledger.threads.flatMap((thread) => thread.mail.map(({ id }) => `${thread.id}|${id}`)))
   const sends = new Map<string, number>()
@@ -15,7 +15,7 @@ const nothingOfRefused: Check = (evidence) => {
   })
 }
 
-/** When nothing fails any more, every watcher hears what was said meanwhile. */
+/** When nothing fails any more, every watcher receives the chunks that were published meanwhile. */
 const heardInTheEnd: Check = (evidence) => {
   const last = new Set(notes(evidence, 'calm').map(({ by }) => by))
   return unheard(evidence, (by) => last.has(by)).map(({ watcher, by, chunk, last: from }) => ({

@@ -30,7 +30,7 @@ function numbered(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, numbers.includes(name) && value !== null ? Number(value) : value]))
 }
 
-/** What is not at rest yet: threads that run or wait, signals that nobody has taken or answered, and transactions that stay open. */
+/** What is not at rest yet: threads that run or wait, signals that no run has taken or answered, and transactions that stay open. */
 export async function unrest(query: Query, schema: string): Promise<string[]> {
   const { rows } = await query(`
     SELECT t.id || ' is ' || t.status AS what FROM "${schema}".heed_threads t

@@ -75,7 +75,7 @@ export class Network {
     to.destroy()
   }
 
-  /** Closes all connections at once; `rudely` without a word to the server, which notices much later that nobody is there. */
+  /** Closes all connections at once; `rudely` without a packet to the server, which notices much later that the client is gone. */
   cut(): void {
     for (const line of this.#lines) this.#cut(line)
   }

@@ -92,7 +92,7 @@ async function harm(cluster: Cluster, chance: Chance, wanted: number, nodes: num
   return { counts, schedule }
 }
 
-/** Nothing fails any more: everything has to come to rest, what is sent now has to be heard, and the nodes have to end when they are asked to. */
+/** Nothing fails any more: everything has to come to rest, what is sent now has to be received, and the nodes have to end when they are asked to. */
 async function rest(cluster: Cluster, folder: string, nodes: number): Promise<string[]> {
   const problems: string[] = []
   const slots = Array.from({ length: nodes }, (_, slot) => slot)

@@ -80,7 +80,7 @@ describe('two processes on one file', () => {
     await Promise.all([a, b].map((each) => each.ask('subscribe', 'log', thread)))
     for (const [index, runner] of [a, b, a, b].entries()) {
       await runner.ask('send', `m${index} say 40`, thread)
-      // Who runs next before the last words of this run were heard begins with a snapshot.
+      // A process that runs the thread next, before it received the last chunks of this run, begins with a snapshot.
       for (const each of [a, b]) await soon(async () => (await log(each)).filter(isType('finish')).length).toBe(index + 1)
       await idle(a)
     }
@@ -110,7 +110,7 @@ describe('two processes on one file', () => {
     const whole = await log(a)
     const rest = whole.slice(whole.findIndex(({ cursor }) => cursor === at) + 1)
     expect(joinedLog(await log(b, 'again'))).toEqual(joinedLog(rest))
-    // After the run, whoever still keeps it answers for it.
+    // After the run, a process that still has its chunks sends them.
     await b.ask('unsubscribe', 'again')
     await b.ask('subscribe', 'after', { ...thread, after: at })
     await hears(b, 'finish', 'after')

@@ -22,7 +22,7 @@ describe('processes that can\'t reach each other', () => {
 
     const { id } = await b.ask('send', 'two say 2', { ...thread, ifActive: { behavior: 'interrupt' } })
     expect(await b.ask('outcome', id)).toEqual({ action: 'delivered', runId, step: 1 })
-    // What was said is told by snapshots.
+    // Snapshots have the messages.
     await soon(async () => {
       const seen: Chunk[] = (await b.ask('log', 'log')) ?? []
       const snapshots = seen.filter(isType('data-thread-snapshot')).map((chunk) => ('data' in chunk ? (chunk.data as ThreadSnapshot) : undefined))

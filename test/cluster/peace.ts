@@ -17,7 +17,7 @@ import { pause } from '../crash/restless-model.ts'
 const present = 6
 const setMs = 5_000
 
-/** What several processes on one file came to that nobody disturbed. */
+/** The result of several processes on one file without kills and faults. */
 export interface PeaceResult {
   count: number
   seconds: number
@@ -28,7 +28,7 @@ export interface PeaceResult {
   /** In milliseconds: from acceptance in one process to the boundary in another, and how much of it is not the step that was under way. */
   entered: Spread
   beyond: Spread
-  /** From a chunk being said in one process to its being seen in another. */
+  /** From the publication of a chunk in one process to its receipt in another. */
   heard: Spread
 }
 

@@ -1,12 +1,12 @@
 import { Agent, createTool, Heed, silentLogger, type AgentThreadSubscription, type Chunk, type SendOptions, type SubscribeOptions } from '../../src/index.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { handshakeMs } from '../../src/bus/channels.ts'
+import { handshakeMs } from '../../src/bus/namespaces.ts'
 import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
 import { fastClock } from '../crash/fast-clock.ts'
 
-/** One process of a cluster: it opens the file it is told and does what its parent asks, by messages. */
+/** One process of a cluster: it opens the file that its parent names and does what its parent asks, by messages. */
 
 const [file = '', ...agentIds] = process.argv.slice(2)
 

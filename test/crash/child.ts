@@ -32,7 +32,7 @@ export interface ChildPlan {
   /** What a send counts as confirmed by. */
   confirm?: 'stored' | 'accepted'
   kill?: KillPlan
-  /** Nobody dies, for long: so many threads at a time are sent to, each set for so long, and everything has to be heard as it is said. */
+  /** No process dies, for long: so many threads at a time are sent to, each set for so long, and every chunk has to arrive as it is published. */
   peace?: { threads: number; ms: number; pace: number }
 }
 
@@ -91,7 +91,7 @@ async function stop(): Promise<void> {
   process.disconnect()
 }
 
-/** Whoever speaks for a thread gives each chunk its place: that is the log that every watcher's is compared with. */
+/** The process that runs a thread gives each chunk its place: that is the log that every watcher's is compared with. */
 function noteWhatIsSaid(): void {
   const { publish } = LiveThread.prototype
   LiveThread.prototype.publish = function (chunk) {

@@ -11,7 +11,7 @@ export type Note =
   | { note: 'up'; pid: number }
   /** A send is about to be made. */
   | { note: 'send'; thread: string; id: string; kind: SendKind }
-  /** The store has it; whether it would survive the power is told by `stored`. */
+  /** The store has it; whether it would survive a power cut is the question of `stored`. */
   | { note: 'accepted'; thread: string; id: string }
   /** Its `stored` resolved: from here on nothing may lose it. */
   | { note: 'stored'; thread: string; id: string }
@@ -23,7 +23,7 @@ export type Note =
   | { note: 'over'; thread: string; call: number }
   /** A write of a lease holder was answered; it was asked for at `began`. */
   | { note: 'written'; thread: string; epoch: number; what: string; began: number; rows: string[] }
-  /** A chunk was given its place by whoever speaks for the thread, before anybody had it. */
+  /** The process that runs the thread gave a chunk its place, before any watcher had it. */
   | ({ note: 'said'; thread: string } & SeenChunk)
   /** A watcher got a chunk. */
   | ({ note: 'seen'; watcher: string; thread: string } & SeenChunk)
@@ -47,7 +47,7 @@ export type Note =
   | { note: 'trouble'; what: string }
   /** The machine had no moment for this process, for so many milliseconds. */
   | { note: 'stalled'; ms: number }
-  /** From here on nobody dies or sleeps: everything is to be heard as it is said. */
+  /** From here on no process dies or sleeps: every chunk is to arrive as it is published. */
   | { note: 'calm' }
   /** It was asked to end: sends may be refused from here on, and watchers leave. */
   | { note: 'stopping' }

@@ -1,7 +1,7 @@
 import type { BegunRun, Fence, StepCommit, ThreadStore } from '../../src/store/contract/threads.ts'
 import { steadyNow, type JournalWriter } from './journal.ts'
 
-/** Where a process may be told to kill itself. */
+/** Where a process may be ordered to kill itself. */
 export const killPoints = [
   'accept:before', 'accept:after', 'flush:before', 'flush:after', 'claim:before', 'claim:after', 'begin:before', 'begin:after', 'takeover:after',
   'started:before', 'started:after', 'boundary:before', 'boundary:after', 'end:before', 'end:after', 'suspend:before', 'suspend:after',

@@ -68,7 +68,7 @@ export function contentsOf(content: string): { text: string; marks: string[]; ca
   return { text, marks: marksIn(JSON.stringify(parts)).map(({ id }) => id), calls }
 }
 
-/** What is not at rest yet: threads that run or wait, and signals that nobody has taken or answered. */
+/** What is not at rest yet: threads that run or wait, and signals that no run has taken or answered. */
 export function unrest(db: DatabaseSync): string[] {
   return db.prepare(`
     SELECT t.id || ' is ' || t.status || ', ' || (SELECT count(*) FROM heed_mailbox m WHERE m.thread = t.key AND m.open = 1) || ' open' AS what

@@ -18,7 +18,7 @@ interface LoadOptions {
   /** Names the sends of this process. */
   name: string
   threads: readonly string[]
-  /** Which threads are sent to at a time; all of them unless told. */
+  /** Which threads are sent to at a time; all of them by default. */
   present?(): readonly string[]
   /** At most so many milliseconds between two sends. */
   pace?: number | undefined
@@ -28,7 +28,7 @@ interface LoadOptions {
   confirm?: 'stored' | 'accepted' | undefined
 }
 
-/** What a client would do: send, send again what was not confirmed, decide what waits. */
+/** What a client would do: send, send again what was not confirmed, decide suspended calls. */
 export class Load {
   readonly #options: LoadOptions
   readonly #shared = new Set<string>()
@@ -56,7 +56,7 @@ export class Load {
     }
   }
 
-  /** A few more, each after what became of the one before, while nobody dies: what is said then has to be heard everywhere. */
+  /** A few more, each after what became of the one before, while no process dies: the chunks of that time have to arrive everywhere. */
   async calmly(count: number): Promise<void> {
     const { chance, threads, name } = this.#options
     for (let index = 0; index < count && !this.#stopped; index++) {
@@ -65,7 +65,7 @@ export class Load {
     }
   }
 
-  /** Decides what waits, again and again. */
+  /** Decides suspended calls, again and again. */
   async decide(patience: number): Promise<void> {
     const { agent, chance, journal } = this.#options
     while (!this.#stopped) {

@@ -17,8 +17,8 @@ export function marksIn(text: string): Array<{ thread: string; id: string }> {
 const mostCalls = 3
 
 /**
- * A model whose every moment is drawn. It notes each prompt, and every word it says is the time at which it said it, so that nobody
- * has to guess whether a word came too late.
+ * A model whose every moment is drawn. It notes each prompt, and every word it says is the time at which it said it, so that a
+ * check can see whether a word came too late.
  */
 export class RestlessModel implements LanguageModelV4 {
   readonly specificationVersion = 'v4'

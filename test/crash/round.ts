@@ -97,7 +97,7 @@ export class Round {
     const killAll = () => {
       for (const child of this.#children) child.kill('SIGKILL')
     }
-    // One that is stopped wouldn't notice that nobody is there any more.
+    // One that is stopped wouldn't notice that its parent is gone.
     process.once('exit', killAll)
     try {
       await this.#migrate()
@@ -220,7 +220,7 @@ export class Round {
     return child
   }
 
-  /** Nobody dies any more: everything has to come to rest, and the processes have to end when they are asked to. */
+  /** No process dies any more: everything has to come to rest, and the processes have to end when they are asked to. */
   async #quiet(): Promise<void> {
     const children = Array.from({ length: this.#plan.slots }, (_, slot) => this.#start(slot, { sends: 0, patience: 1 }))
     const gone = children.map((child) => once(child, 'exit'))
@@ -243,7 +243,7 @@ export class Round {
     clearTimeout(limit)
   }
 
-  /** Waits until nothing runs or waits and every watcher that lives has seen all that was said. Whoever never does is found by the checks. */
+  /** Waits until nothing runs or waits and every watcher that lives has seen all chunks. The checks find a watcher that never does. */
   async #rest(database: DatabaseSync): Promise<void> {
     const until = Date.now() + quietMs
     while (unrest(database).length > 0 && Date.now() < until) await pause(30)

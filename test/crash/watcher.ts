@@ -2,7 +2,7 @@ import type { Agent, Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isHeedError } from '../../src/base/errors.ts'
 import { steadyNow, type JournalWriter, type SeenChunk } from './journal.ts'
 
-/** Watches a thread, leaves after some chunks and comes back with its cursor, until it is told to stop. */
+/** Watches a thread, leaves after some chunks and comes back with its cursor, until it is stopped. */
 export class Watcher {
   readonly #agent: Agent
   readonly #journal: JournalWriter

@@ -18,7 +18,7 @@ async function behind(fates: Fate[], options: { heartbeatMs?: number } = {}) {
   return { agent, ask, proxy, model }
 }
 
-/** Watches, is cut off before anything was said, and comes back when a run is over. */
+/** Watches, is cut off before the first chunk, and comes back when a run is over. */
 async function watchedOverAGap(before: () => Promise<unknown>, world: Awaited<ReturnType<typeof behind>>) {
   const { agent, proxy } = world
   await before()

@@ -15,7 +15,7 @@ const harms = Number(process.env.HEED_HARMS ?? 200)
 const clients = 4
 const threads = ['a', 'b', 'c', 'd']
 
-/** What was said, however it was cut into deltas. Each chunk once, in order. */
+/** The chunks, however they were cut into deltas. Each chunk once, in order. */
 function said(chunks: readonly Chunk[]): string[] {
   return joinDeltas(chunks.map((chunk) => ({ ...chunk, cursor: undefined }))).map((chunk) => JSON.stringify(chunk))
 }

@@ -109,7 +109,7 @@ describe('memory as existing clients read it', () => {
     const messagesOf = async (threadId: string) => ((await read(`/threads/${threadId}/messages`)).messages as Array<{ id: string }>).map(({ id }) => id)
     await agent.generate('When do trains leave?', { memory: { thread: 'thread-1', resource: 'user-1' } })
     await read('/threads/thread-1/clone', { newThreadId: 'copy', resourceId: 'user-1' })
-    // Another thread is shown what was said in this one.
+    // Recall shows another thread the messages of this one.
     await agent.generate('When do trains leave from here?', { memory: { thread: 'thread-2', resource: 'user-1' } })
     const [first = '', second = ''] = await messagesOf('thread-1')
     const [copied = '', other = ''] = await messagesOf('copy')

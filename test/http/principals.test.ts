@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { listed, request } from './every-route.ts'
 import { thread } from './serving.ts'
 
-/** What hooks that were written without types may answer. Each would open somebody's threads if it were believed. */
+/** What hooks that were written without types may answer. Each would open another principal's threads if it were believed. */
 const malformed: Record<string, unknown> = {
   'true': true,
   'a text': 'user-1',

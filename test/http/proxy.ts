@@ -34,7 +34,7 @@ export async function harmfulProxy(target: () => { host: string; port: number },
     let muted = false
     upstream.on('data', (data: Buffer) => {
       left -= data.length
-      // Kept connections must not be spared for good.
+      // Kept connections must not be spared permanently.
       if (fate === 'delayed' && (left >= 0 || !harm)) {
         upstream.pause()
         const timer = setTimeout(() => {

@@ -88,7 +88,7 @@ interface Operation {
   responses: { 200: { content: Record<string, { schema?: object }> } }
 }
 
-/** Up to where something is said, or to the end. */
+/** Up to the first text, or to the end. */
 async function read(response: Response, until: string | undefined): Promise<string> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''

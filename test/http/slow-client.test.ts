@@ -45,7 +45,7 @@ it('[H2.3] a client that stops reading is closed with a reason, and finds it whe
   await expect.poll(streams, { interval: 20 }).toBe(0)
   const text = await rest(socket)
   expect(text).toMatch(/: closed, too slow\n\n\r\n0\r\n\r\n$/)
-  // What waited for it was told in few frames: whole deltas, joined.
+  // It received the pending chunks in few frames: whole deltas, joined.
   const joined = [...text.matchAll(/"type":"text-delta".*?"text":"(x+)"/g)].map(([, said = '']) => said.length)
   expect(joined.every((length) => length % delta.length === 0)).toBe(true)
   expect(Math.max(...joined)).toBeGreaterThan(delta.length)

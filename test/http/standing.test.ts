@@ -25,7 +25,7 @@ describe('what stands on a thread, over HTTP', () => {
     await expect(schedules.create({ ...thread, message: 'x', cron: 'nonsense' })).rejects.toMatchObject({ code: 'invalid_argument' })
   })
 
-  it('[H1.3] lanes are read: their present, and what they were told', async () => {
+  it('[H1.3] lanes are read: their present state, and the signals that made it', async () => {
     const { client } = await served({ guide: guide() })
     const remote = client.getAgent('guide')
     await remote.sendStateSignal({ state: { id: 'editor', cacheKey: 'a', contents: 'a.ts is open.', value: { file: 'a.ts' } }, ...quiet })

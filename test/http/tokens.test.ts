@@ -229,7 +229,7 @@ describe('tokens of an issuer', () => {
     ['other operations', { key_ops: ['encrypt', 'wrapKey'] }],
     ['no operation', { key_ops: [] }],
     ['what is no list of operations', { key_ops: 'verify' }],
-  ])('[H3.5] are not taken by a key that is said to be for %s, named or not', async (_what, more) => {
+  ])('[H3.5] are not taken by a key that is declared for %s, named or not', async (_what, more) => {
     const { status, state } = await world(jwk('rsa', more))
     expect(await status(token())).toBe(401)
     expect(await status(token({ header: { kid: undefined } }))).toBe(401)

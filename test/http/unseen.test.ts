@@ -30,7 +30,7 @@ const forms: Array<[string, (ask: Asked, threadId: string) => Promise<Response>]
   ['GET after a cursor', (ask, threadId) => ask(`/agents/guide/threads/${threadId}/subscribe`, { headers: { ...as('stranger'), 'last-event-id': '1.1' } })],
 ]
 
-/** Reads until so many heartbeats were heard; the rest can be read on. */
+/** Reads until so many heartbeats arrived; the rest can be read on. */
 function listener(response: Response) {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   onTestFinished(() => reader?.cancel())

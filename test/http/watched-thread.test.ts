@@ -78,7 +78,7 @@ describe('a thread that a display watches', () => {
     await expect.poll(() => watched.getSnapshot().connection).toBe('live')
     const unsent = () => watched.getSnapshot().messages.flatMap(({ metadata }) => (metadata?.sendError === undefined ? [] : [metadata.sendError]))
     away = 'away'
-    // Nobody handles these: the state has the reasons.
+    // No code handles these: the state has the reasons.
     void watched.send({ id: 'm1', contents: 'One.' })
     void watched.queue({ id: 'm2', contents: 'Two.' })
     const reason = expect.stringContaining('did not respond')

@@ -20,7 +20,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     expect(ids).toHaveLength(300)
     expect(new Set(ids).size).toBe(300)
     expect((await inbox.claimDue({ ...claim, agentIds: ['another'] })).records).toEqual([])
-    // Whoever took it has gone: it is due again.
+    // The process that took it is gone: it is due again.
     expect((await inbox.claimDue({ ...claim, now: claim.until, until: claim.until + 1_000 })).records).toHaveLength(50)
   })
 

@@ -4,7 +4,7 @@ import { placeKinds } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread, type World } from './world.ts'
 
-/** A guardrail that refuses everything until it is told otherwise. */
+/** A guardrail that refuses everything until the test lets it pass. */
 function guardrail() {
   const state = { refuses: true }
   const processor: Processor = { id: 'guardrail', processInput: ({ messages, abort }) => (state.refuses ? abort('not in here') : messages) }

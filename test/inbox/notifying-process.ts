@@ -2,7 +2,7 @@ import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
-// A process that notifies a thread in the file of its first argument each time it is told to, with the words that it is told; all of them under
+// A process that notifies a thread in the file of its first argument each time its parent asks, with the words of its parent; all of them under
 // the key of the second, if there is one.
 const [path, dedupeKey] = process.argv.slice(2)
 const agent = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), notifications: { deliveryPolicy: { default: 'persist' } } })

@@ -88,7 +88,7 @@ describe.each(sharedPlaceKinds())('what no run has taken in yet is one summary, 
   it('[N1.10] a process that withdrew its summary because another came first, and died before it sent it again, loses none', async () => {
     const { agent, inbox, read, work, rest, clock, storage } = await openWorld(make)
     await work()
-    // So that somebody looks: an inbox in memory that nobody has used is not looked at.
+    // So that it is swept: an inbox in memory that was not used is not.
     await agent.sendNotificationSignal({ ...ci, priority: 'low' }, { ...thread, threadId: 'thread-2' })
     const now = clock.now()
     const settlement = { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now + 1_000 } as const

@@ -15,7 +15,7 @@ describe.each(sharedPlaceKinds())('agents of several processes on one thread, $n
     const model = scriptedModel(() => 'Noted.')
     const listening = new Agent({ id: 'listening', model, notifications: { deliveryPolicy: { default: 'defer' } } })
     openHeed({ working }, place.store(), { clock, notifications: { dispatch: { enabled } } })
-    // So that its inbox is in use: one in memory that nobody has used is not looked at.
+    // So that its inbox is in use: one in memory that was not used is not swept.
     await working.sendNotificationSignal({ ...ci, priority: 'low' }, { ...thread, threadId: 'thread-2' })
     const storage = place.store()
     await openHeed({ listening }, storage, { clock }).start()

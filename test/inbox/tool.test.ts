@@ -6,7 +6,7 @@ import { openHeed, placeKinds, type PlaceKind } from '../thread/places.ts'
 import { idle, soon, userTexts } from '../thread/said.ts'
 import { ci, thread } from './world.ts'
 
-/** An agent that uses its inbox as it is told, then says a word. */
+/** An agent that uses its inbox as its script says, then answers with a word. */
 async function openInbox(make: PlaceKind['make'], uses: NotificationInboxInput[]) {
   const storage = make().store()
   const inbox = (await notificationStoreOf(storage)) as NotificationStore

@@ -16,7 +16,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect(await list()).toMatchObject([{ status: 'delivered', deliveredSignalId: result.signal?.id }])
   })
 
-  it('[N1.4] low on an idle thread is summarised for those who watch, and no model is asked', async () => {
+  it('[N1.4] low on an idle thread is summarized for those who watch, and no model is asked', async () => {
     const { agent, calls, clock, list, history } = await openWorld(make)
     const watched = collect(await agent.subscribeToThread(thread))
     for (const source of ['github', 'email', 'github']) await agent.sendNotificationSignal({ ...ci, source, priority: 'low' }, thread)
@@ -40,7 +40,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect(read()).toEqual(['Work.', full('urgent')])
   })
 
-  it('[N1.4] [N2.6] high on an active thread is summarised at once, and comes in full when the run ends: no time has to pass', async () => {
+  it('[N1.4] [N2.6] high on an active thread is summarized at once, and comes in full when the run ends: no time has to pass', async () => {
     const { agent, calls, read, work, rest, list } = await openWorld(make)
     await work()
     const result = await agent.sendNotificationSignal({ ...ci, priority: 'high' }, thread)

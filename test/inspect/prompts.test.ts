@@ -128,7 +128,7 @@ describe('the prompt of a past step', () => {
     expect(await readStepPrompt(store, thread, 'no-run', 0)).toBeNull()
   })
 
-  it('[I1.4] costs nothing where nobody asks twice: instructions and tools are stored once for all threads, and removed with the last step', async () => {
+  it('[I1.4] needs no storage for a second call: instructions and tools are stored once for all threads, and removed with the last step', async () => {
     const storage = new InMemoryStore()
     const model = scriptedModel(() => 'Yes.')
     const { agent } = world(storage, model)

@@ -71,7 +71,7 @@ describe('what a page may ask', () => {
     expect((await guide.listSignals({ threadId: thread.threadId })).signals).toHaveLength(1)
   })
 
-  it('[I1.1] the prompt of a step is served to operators as the model received it, and to nobody else', async () => {
+  it('[I1.1] the prompt of a step is served to operators as the model received it, and to no other principal', async () => {
     const calls = model.calls.length
     const scope = { threadId: 'prompts', resourceId: 'user-1' }
     await agent.generate('What is sent?', { memory: { thread: scope.threadId, resource: scope.resourceId } })

@@ -309,7 +309,7 @@ describe('bad input', () => {
     ['an unknown kind of schema', { schema: { some: 'thing' } }, 'invalid_schema', ''],
     ['an unknown scope', { scope: 'world' }, 'invalid_argument', 'workingMemory.scope'],
     ['an empty template', { template: ' ' }, 'invalid_argument', 'workingMemory.template'],
-    ['a limit of nothing', { maxLength: 0 }, 'invalid_argument', 'workingMemory.maxLength'],
+    ['a limit of 0', { maxLength: 0 }, 'invalid_argument', 'workingMemory.maxLength'],
     ['an unknown option', { versions: 3 }, 'unsupported_option', 'workingMemory.versions'],
     ['no object', true, 'invalid_argument', 'workingMemory'],
   ]

@@ -22,7 +22,7 @@ export interface World {
 
 type Answer = Promise<{ response: Response }>
 
-/** What waits for a decision when it is called: a call that needs approval, or one that suspended itself. */
+/** The call that is suspended when it is called: a call that needs approval, or one that suspended itself. */
 export type Waiting = 'Pay' | 'Ask' | 'parked'
 
 type Call = ((world: World) => Answer) | { waiting: Waiting; ask: (world: World) => Answer }

@@ -64,7 +64,7 @@ export async function transactionPooler(server: { port: number; user: string; da
     backend.received = rest
     for (const one of messages) {
       const { client } = backend
-      // A notification for a client that has no transaction reaches nobody.
+      // A notification for a client that has no transaction is lost.
       if (!client) continue
       client.socket.write(one)
       if (one[0] !== 0x5a) continue

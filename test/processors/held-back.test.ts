@@ -44,7 +44,7 @@ describe.each(placeKinds())('text that a guardrail holds back, $name', ({ make }
     const early = collect(await agent.subscribeToThread(thread))
     agent.sendMessage('Go.', thread)
     await inside.promise
-    // All of it is said, and nothing shown: to the first, to one who replays the run, and to one who wants a snapshot.
+    // All of it is published, and nothing shown: to the first, to one who replays the run, and to one who wants a snapshot.
     const replaying = collect(await agent.subscribeToThread(thread))
     const last = early.chunks.at(-1)?.cursor
     const back = collect(await agent.subscribeToThread({ ...thread, ...(last === undefined ? {} : { after: last }) }))

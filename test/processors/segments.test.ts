@@ -26,7 +26,7 @@ async function stored(agent: Agent): Promise<Message[]> {
 
 const words = (messages: Message[]) => messages.map(({ content }) => content.parts.map((part) => (part.type === 'text' ? part.text : '')).join(''))
 
-describe.each(placeKinds())('what was said since input last entered, $name', ({ make }) => {
+describe.each(placeKinds())('the output since input last entered, $name', ({ make }) => {
   const ends = [
     { how: 'at maxSteps', options: { maxSteps: 1 }, tool: 'look' },
     { how: 'by stopWhen', options: { stopWhen: () => true }, tool: 'look' },

@@ -39,7 +39,7 @@ const streams = {
 }
 
 describe('processToolResult', () => {
-  it('[G2.12] sees what a tool throws, and what it makes of it is all that anybody sees', async () => {
+  it('[G2.12] sees what a tool throws, and what it makes of it is all that callers and subscribers see', async () => {
     const { seen, everywhere, chunks } = await called(throws, ({ result }) => ({ result: String(result).replace('SECRET', '***') }))
     expect(seen).toEqual([{ result: 'tool failed: SECRET of the database', isError: true, preliminary: false }])
     expect(chunks.find(({ type }) => type === 'tool-error')).toMatchObject({ payload: { error: { message: 'tool failed: *** of the database' } } })

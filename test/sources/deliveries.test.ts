@@ -40,11 +40,11 @@ describe.each(storages)('deliveries, %s', (_, storage) => {
     expect((await webhook.listSubscriptions()).subscriptions).toEqual([])
   })
 
-  it('[E1.3] tells every other thread when one can never be told, and names none to the sender', async () => {
+  it('[E1.3] notifies every other thread when one can never be notified, and names none to the sender', async () => {
     const place = storage()
     const { webhook, post, inbox, agent } = await listening({ storage: place })
     await agent.generate('Hi', { memory: { thread: 'a', resource: 'user-1' } })
-    // As they could be left of a time when nobody looked.
+    // As they could be left from before these checks.
     await (await place.getStore('subscriptions'))?.putSubscription({ ...guide, sourceId: 'shop', threadId: 'a', resourceId: 'user-2', metadata: {}, now: 1 })
     await webhook.subscribe({ ...guide, threadId: 'b', resourceId: 'user-2' })
     expect(await post('shop', standard(order))).toEqual({ status: 200, body: { delivered: 1 } })
@@ -52,7 +52,7 @@ describe.each(storages)('deliveries, %s', (_, storage) => {
     expect(await inbox({ threadId: 'a' })).toEqual([])
   })
 
-  it('[E1.5] answers no 2xx while a thread could still be told, tells all others meanwhile, and each once', async () => {
+  it('[E1.5] answers no 2xx while a thread could still be notified, notifies all others meanwhile, and each once', async () => {
     const place = storage()
     const told: unknown[] = []
     const logger: Logger = { ...silentLogger, error: (message, fields) => void told.push([message, fields]) }
@@ -132,7 +132,7 @@ describe('what a webhook may look like', () => {
     expect(await inbox()).toHaveLength(6)
   })
 
-  it('[E1.1] refuses a secret that is no key: anybody could sign with what is left of it', () => {
+  it('[E1.1] refuses a secret that is no key: any sender could sign with what is left of it', () => {
     for (const wrong of ['whsec_!!!!!!!!!!!!!!!!', 'whsec_c2VjcmV0LXNlY3JldA==', 'whsec_====================', [secret, 'whsec_????????????????']]) {
       expect(() => new WebhookSignals({ secret: wrong })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { option: 'secret' } }))
     }

@@ -67,7 +67,7 @@ it('[E1.6] is polled by no other process during a poll, however long that takes,
   }
   const { clock } = await processes([slow, slow])
   await until(clock, () => asked === 1)
-  // Many intervals, and longer than a turn that nobody renews.
+  // Many intervals, and longer than a turn that no process renews.
   for (let second = 0; second < 120; second++) await clock.advance(1_000)
   expect([asked, most]).toEqual([1, 1])
   answer()
@@ -93,7 +93,7 @@ it('[E1.6] is given up after ten minutes: its signal aborts, and a process polls
   expect(signals.every(({ aborted }) => aborted)).toBe(true)
 })
 
-it('[E1.3] an event that is wrong in itself keeps none of the others from being told', async () => {
+it('[E1.3] an event that is wrong in itself keeps none of the others from being delivered', async () => {
   let asked = 0
   const { clock, inbox } = await processes([async () => (asked++ === 0 ? [event('1', { kind: '' }), event('2'), event('3')] : [])])
   await until(clock, async () => (await inbox()).length === 2)
@@ -119,7 +119,7 @@ it('[E1.9] goes on in whichever process where the last turn ended, and not befor
   // What was not stored is asked for again.
   expect(cursors.filter((from) => from === 0)).toHaveLength(1)
   expect(cursors.filter((from) => from === 2).length).toBeGreaterThanOrEqual(2)
-  // One process goes; the other needs nobody to tell it.
+  // One process ends; the other notices it by itself.
   await heeds[0]?.heed.close()
   const before = cursors.length
   await until(clock, () => cursors.length > before)

@@ -11,7 +11,7 @@ interface Saying {
   said?(): void
 }
 
-/** A model that remembers, for each thread, what was new to it in each call. Threads are told apart by the first system message. */
+/** A model that remembers, for each thread, what was new to it in each call. The first system message identifies the thread. */
 export class ListeningModel implements LanguageModelV4 {
   readonly specificationVersion = 'v4'
   readonly provider = 'listening'

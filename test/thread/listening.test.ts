@@ -30,7 +30,7 @@ describe('a program that only subscribes', () => {
     const ended = once(child, 'exit')
     expect(await line(child)).toBe('Said.Said.\n')
     child.kill('SIGTERM')
-    // It ended because it was told to, and not by itself.
+    // It ended because it was aborted, and not by itself.
     expect(await ended).toEqual([null, 'SIGTERM'])
   })
 

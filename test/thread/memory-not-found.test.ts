@@ -49,7 +49,7 @@ it('a missing memory is reported only by the receipt of its own send while an ea
     found = false
     const second = agent.sendMessage('Two.', thread)
     found = true
-    // Rejections that nobody handles are told after the turn in which they came.
+    // Node reports unhandled rejections after the turn of the event loop in which they happened.
     await new Promise((resolve) => setImmediate(resolve))
     slow.resolve(new Memory())
     expect(await first.outcome).toMatchObject({ action: 'persisted' })

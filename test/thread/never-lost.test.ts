@@ -28,7 +28,7 @@ function counter() {
   }
 }
 
-/** Everything that was sent was heard: each once, in its order, and by one call at a time. */
+/** A model received everything that was sent: each once, in its order, and by one call at a time. */
 function expectAllHeard({ model }: Told, sent: readonly string[]): void {
   expect(model.heard.flat()).toEqual(sent)
   expect(model.mostOpen).toBe(1)
@@ -205,7 +205,7 @@ describe.each(placeKinds())('1,000 messages, $name', ({ make }) => {
           return agent.activeRun(thread)
         }).toBeNull()
         count(outcomes)
-        // A call that was cut before it said a word is asked again: what it had heard is heard again, and nothing is out of order.
+        // A call that was cut before its first word is made again: it has the same input again, and nothing is out of order.
         expect([...new Set(told.model.heard.flat())]).toEqual([...sent, 'last'])
         expect(told.model.last).toEqual([...sent, 'last'])
         await expectAllKept(told, [...sent, 'last'])

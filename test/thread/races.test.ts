@@ -61,7 +61,7 @@ describe('if the store responds late', () => {
     arm()
     const cut = agent.sendMessage('Listen.', { ...thread, ifActive: { behavior: 'interrupt' } })
     await reached
-    // It waits in the store, and the run takes it at its boundary before anybody here knows that it was accepted.
+    // It waits in the store, and the run takes it at its boundary before any code here knows that it was accepted.
     first.open()
     await soon(() => types(seen.chunks).filter((type) => type === 'text-delta').length).toBeGreaterThan(2)
     release()

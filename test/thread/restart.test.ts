@@ -180,7 +180,7 @@ describe.each(sharedPlaceKinds())('a thread whose process ended, $name', ({ make
 
     const { agent, model } = clerk()
     openHeed({ agent }, place.store())
-    // The first use of a Heed finds what waits, without being told to start.
+    // The first use of a Heed finds pending signals, without a call of start().
     await agent.listActiveThreads()
     await soon(() => model.callCount).toBe(3)
     await idle(agent, thread)
@@ -214,7 +214,7 @@ describe.each(sharedPlaceKinds())('a thread whose process ended, $name', ({ make
     const { runId } = await before.agent.sendMessage('Ten files.', thread).outcome
     await soon(() => before.model.callCount).toBe(1)
     await first.close()
-    // Accepted by a process that can't run the agent, while nobody runs the thread.
+    // Accepted by a process that can't run the agent, while no process runs the thread.
     const store = place.store()
     await store.open()
     const now = clock.now()

@@ -27,7 +27,7 @@ function restless(chance: Chance) {
     const tools = steps === 0 ? [] : Array.from({ length: 1 + chance.below(2) }, () => chance.pick(['look', 'look', 'ask', 'order', 'fail']))
     return { text: ['One moment please.', 'Well.', ''][chance.below(tools.length > 0 ? 3 : 2)] ?? '', tools, pause: () => instant(chance) }
   })
-  // A tool that was told to stop may take its time: it is no longer a part of its run.
+  // A tool whose signal aborted may take its time: it is no longer a part of its run.
   const at = async ({ runId, abortSignal }: { runId: string; abortSignal: AbortSignal }) => {
     working.add(runId)
     abortSignal.addEventListener('abort', () => working.delete(runId))

@@ -38,7 +38,7 @@ function office(options: { hang?: boolean; beside?: (signal: AbortSignal) => Pro
 
 type Office = ReturnType<typeof office>
 
-/** Asks the clerk, and waits until its thread waits for somebody. */
+/** Asks the clerk, and waits until its thread waits for a decision. */
 async function suspend({ clerk }: Office): Promise<{ chunks: Chunk[]; runId: string; reader: AsyncIterator<Chunk> }> {
   const reader = (await clerk.subscribeToThread(thread)).stream[Symbol.asyncIterator]()
   const { runId = '' } = await clerk.sendMessage('A hat, please.', thread).outcome

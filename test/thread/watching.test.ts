@@ -105,7 +105,7 @@ describe.each(placeKinds())('subscribers, $name', ({ make }) => {
 
       expect(told(seen.chunks)).toEqual(await history(agent))
       for (const log of logs) {
-        // Somebody kept watching, so everything is still there for those who return: no snapshot, no gap, no repeat.
+        // A subscriber stayed, so everything is still there for those who return: no snapshot, no gap, no repeat.
         const from = seen.chunks.findIndex(({ cursor }) => cursor === log[0]?.cursor)
         expect(log.some(isType('data-thread-snapshot'))).toBe(false)
         expect(joinedLog(log)).toEqual(joinedLog(seen.chunks.slice(from)))

@@ -77,7 +77,7 @@ it('[T1.1] [T1.2] a run of two steps with a steer and a recall is seven spans at
   const [firstAccept, secondAccept] = named('accept_signal user') as [CollectedSpan, CollectedSpan]
   expect(spans).toHaveLength(10)
 
-  // Parents: the run stands alone, since nobody waits for it; the sends are where they were made.
+  // Parents: the run has no parent, since no caller waits for it; the sends are where they were made.
   expect(run.parentSpanId).toBeUndefined()
   for (const child of [tool, recall, firstChat, secondChat]) expect(child).toMatchObject({ parentSpanId: run.spanId, traceId: run.traceId })
   expect(inner.parentSpanId).toBe(tool.spanId)
@@ -121,7 +121,7 @@ it('[T1.1] [T1.2] a run of two steps with a steer and a recall is seven spans at
   expect(secondAccept.start).toBeGreaterThanOrEqual(tool.start)
   expect(run.events[1]?.time).toBeGreaterThanOrEqual(tool.end)
 
-  // Nothing that was said is written down.
+  // No span has a text of the conversation.
   const everything = JSON.stringify([spans, points], (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   for (const said of [secret, 'railway', 'Zermatt', '8:05', 'I look']) expect(everything).not.toContain(said)
 

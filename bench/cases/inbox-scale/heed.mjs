@@ -31,7 +31,7 @@ for (const [index, size] of input.sizes.entries()) inboxes.push(await filled(siz
 for (const inbox of inboxes) inbox.world = await openInbox(inbox.url, 10_000_000)
 for (let turn = 0; turn < input.warmup + input.turns; turn++) {
   for (const what of Object.keys(counts)) {
-    // Back and forth: whoever comes first in one turn comes last in the next.
+    // Back and forth: the first inbox of one turn is the last of the next.
     for (const { world, samples } of turn % 2 === 0 ? inboxes : inboxes.toReversed()) {
       const sample = await world[what]()
       if (turn >= input.warmup) samples[what].push(sample)

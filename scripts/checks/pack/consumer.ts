@@ -30,7 +30,7 @@ export function checkImports(project: string, name: string, subpaths: readonly s
 }
 
 /**
- * Compiles a file that imports every runtime export by name. Errors inside other packages' declarations are theirs: they are told, and
+ * Compiles a file that imports every runtime export by name. Errors inside other packages' declarations are theirs: they are reported, and
  * then skipped as `skipLibCheck` does for users; errors in ours or in the imports fail.
  */
 export function checkTypes(project: string, tsc: string, exports: RuntimeExports): CheckResult {

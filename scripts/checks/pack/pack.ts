@@ -67,7 +67,7 @@ export function checkPack(root: string, { tsc, limits, browserFiles, programs, o
     step('installed', installedProblems(project, limits))
     step('modules', moduleProblems(join(project, 'node_modules', manifest.name, 'dist'), browserFiles))
 
-    // Whoever imports what is made for a peer has that peer; nobody else is made to.
+    // A program that imports an entry point for a peer has installed that peer; other programs need not.
     for (const peer of new Set(Object.values(madeFor))) for (const one of [peer, `@types/${peer}`]) lend(root, project, one)
     const imported = checkImports(project, manifest.name, subpaths(manifest))
     if (!step('imports', imported)) return problems

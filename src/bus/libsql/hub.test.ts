@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../base/clock.ts'
 import type { BusMessage } from '../message.ts'
-import { handshakeMs } from '../channels.ts'
+import { handshakeMs } from '../namespaces.ts'
 import { Hub } from './hub.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'heed-hub-'))

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
-import { Channels, type Envelope } from '../channels.ts'
+import { Namespaces, type Envelope } from '../namespaces.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { ChangeWatcher } from './change-watcher.ts'
@@ -18,14 +18,14 @@ const lockedMs = 100
 const maxLockedOpens = 30
 /** How often a read of a locked queue is tried again before what it would deliver counts as lost. */
 const maxLockedReads = 50
-/** How often this process renews its entries. */
+/** How often this process renews its memberships. */
 const renewMs = 20_000
 
 /** The queue that one process has open for a database, and all connections of the process that use it. */
 export class Hub {
   readonly #folder: string
   readonly #process = newId()
-  readonly #channels = new Channels()
+  readonly #namespaces = new Namespaces()
   #queue: QueueDB | undefined
   #watcher: ChangeWatcher | undefined
   #opening: Promise<void> | undefined
@@ -47,7 +47,7 @@ export class Hub {
   }
 
   hasPeers(namespace: string): boolean {
-    return this.disconnected || this.#channels.hasPeers(namespace)
+    return this.disconnected || this.#namespaces.hasPeers(namespace)
   }
 
   /** The queue is not open. */
@@ -56,7 +56,7 @@ export class Hub {
   }
 
   async add(namespace: string, id: string, handler: BusHandler): Promise<void> {
-    const isNew = this.#channels.add(namespace, id, handler)
+    const isNew = this.#namespaces.add(namespace, id, handler)
     const opening = this.#opening
     await (this.#opening ??= this.#open())
     if (!opening) return
@@ -67,25 +67,25 @@ export class Hub {
   ready(namespace: string, id: string): Promise<void> {
     let peers: string[] = []
     this.#try((queue) => void (peers = queue.peers(namespace)))
-    return this.#channels.ready(namespace, id, peers)
+    return this.#namespaces.ready(namespace, id, peers)
   }
 
   /** Returns whether it was the last connection. */
   remove(namespace: string, id: string): boolean {
-    if (this.#channels.remove(namespace, id)) {
+    if (this.#namespaces.remove(namespace, id)) {
       // What was sent before is written first: to its readers this process has gone then.
       this.#flush()
-      this.#channels.drop(namespace)
-      if (this.#channels.size > 0) this.#try((queue) => queue.leave(namespace))
+      this.#namespaces.drop(namespace)
+      if (this.#namespaces.size > 0) this.#try((queue) => queue.leave(namespace))
     }
-    return this.#channels.size === 0
+    return this.#namespaces.size === 0
   }
 
   send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
-    if (!this.#channels.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
+    if (!this.#namespaces.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
     const envelope: Envelope = { namespace, from, ...(to !== undefined && { to }), message }
     const text = JSON.stringify(envelope)
-    if (!this.#channels.sendLocal(envelope, text) || this.#waiting + text.length > outboxLimit) return
+    if (!this.#namespaces.sendLocal(envelope, text) || this.#waiting + text.length > outboxLimit) return
     this.#outbox.push(text)
     this.#waiting += text.length
     this.#schedule()
@@ -101,7 +101,7 @@ export class Hub {
 
   /** Delivers before it returns, unless the queue is locked. */
   poll(): Promise<void> {
-    this.#channels.deliverLocal()
+    this.#namespaces.deliverLocal()
     return this.#read() === 'locked' ? this.#readLater() : Promise.resolve()
   }
 
@@ -136,7 +136,7 @@ export class Hub {
     this.#watcher = new ChangeWatcher(this.#folder, {
       changed: () => void this.#read(),
       replaced: () => this.#reopen(),
-      wantsLowLatency: () => this.#channels.handlers().some((handler) => handler.wantsLowLatency()),
+      wantsLowLatency: () => this.#namespaces.handlers().some((handler) => handler.wantsLowLatency()),
     })
     this.#read()
   }
@@ -145,14 +145,14 @@ export class Hub {
   #failed(error: unknown): void {
     const first = this.#failure === undefined
     this.#failure = error
-    if (first) for (const handler of this.#channels.handlers()) handler.onDisconnect?.(error)
+    if (first) for (const handler of this.#namespaces.handlers()) handler.onDisconnect?.(error)
   }
 
   #opened(): void {
     this.#lockedOpens = 0
     if (this.#failure === undefined) return
     this.#failure = undefined
-    for (const handler of this.#channels.handlers()) handler.onReconnect?.()
+    for (const handler of this.#namespaces.handlers()) handler.onReconnect?.()
   }
 
   async #openQueue(): Promise<QueueDB> {
@@ -179,10 +179,10 @@ export class Hub {
   }
 
   #renewIn(queue: QueueDB): void {
-    for (const namespace of this.#channels.namespaces()) this.#channels.setRemotePeers(namespace, queue.renew(namespace))
+    for (const namespace of this.#namespaces.names()) this.#namespaces.setRemotePeers(namespace, queue.renew(namespace))
   }
 
-  /** A locked queue is tried again soon: until a process has its entry, peers that connect don't know of it. */
+  /** A locked queue is tried again soon: until a process is a member, peers that connect don't know of it. */
   #renew(): void {
     const renewed = this.#try((queue) => this.#renewIn(queue))
     if (!this.#closed) this.#scheduleRenewal(renewed === 'locked' ? lockedMs : renewMs)
@@ -198,8 +198,9 @@ export class Hub {
   #read(): 'done' | 'locked' | 'failed' {
     return this.#try((queue) => {
       const { rows, lost } = queue.read()
-      if (lost) for (const handler of this.#channels.handlers()) handler.onLoss()
-      for (const { body, process } of rows) for (const envelope of JSON.parse(body) as Envelope[]) this.#channels.receive(envelope, process)
+      if (lost) for (const handler of this.#namespaces.handlers()) handler.onLoss()
+      for (const { body, process } of rows)
+        for (const envelope of JSON.parse(body) as Envelope[]) this.#namespaces.receive(envelope, process)
     })
   }
 
@@ -266,7 +267,7 @@ export class Hub {
     this.#opening = (this.#opening ?? Promise.resolve()).then(async () => {
       before?.close()
       await this.#open()
-      if (this.#queue) for (const handler of this.#channels.handlers()) handler.onLoss()
+      if (this.#queue) for (const handler of this.#namespaces.handlers()) handler.onLoss()
     })
   }
 }

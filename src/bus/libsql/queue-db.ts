@@ -7,7 +7,7 @@ import { sleep, systemClock } from '../../base/clock.ts'
 const keptMs = 10_000
 const keptRows = 4_096
 
-/** A process that has not renewed its entry for so long is gone. */
+/** A process that has not renewed its membership for so long is gone. */
 const presentMs = 60_000
 
 const readRows = 256
@@ -86,18 +86,18 @@ export class QueueDB {
     this.#database.exec('PRAGMA busy_timeout = 0')
   }
 
-  /** Renews the entry of this process in a namespace. Returns whether another process is in it. */
+  /** Renews the membership of this process in a namespace. Returns whether another process is in it. */
   renew(namespace: string): boolean {
     this.#statements.renew.run(namespace, this.#process, Date.now())
     return this.peers(namespace).length > 0
   }
 
-  /** The other processes that renewed their entry in the namespace of late. */
+  /** The other processes that renewed their membership of the namespace of late. */
   peers(namespace: string): string[] {
     return this.#statements.peers.all(namespace, this.#process, Date.now() - presentMs).map(({ process }) => String(process))
   }
 
-  /** Removes the entry of this process from a namespace. */
+  /** Ends the membership of this process in a namespace. */
   leave(namespace: string): void {
     this.#statements.leave.run(namespace, this.#process)
   }
@@ -131,7 +131,7 @@ export class QueueDB {
     try {
       this.#statements.leaveAll.run(this.#process)
     } catch {
-      // Another process holds the lock: the entries expire.
+      // Another process holds the lock: the memberships expire.
     } finally {
       this.#database.close()
     }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
-import { Channels, type Envelope } from '../channels.ts'
+import { Namespaces, type Envelope } from '../namespaces.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { Link, type MakeClient } from './link.ts'
@@ -50,7 +50,7 @@ export class RedisHub {
   readonly #options: HubOptions
   readonly #base: string
   readonly #process = newId()
-  readonly #channels = new Channels()
+  readonly #namespaces = new Namespaces()
   readonly #keys = new Map<string, string>()
   /** The other processes in each namespace, by the key of the namespace. */
   readonly #peers = new Map<string, string[]>()
@@ -83,7 +83,7 @@ export class RedisHub {
   }
 
   hasPeers(namespace: string): boolean {
-    return this.disconnected || this.#channels.hasPeers(namespace)
+    return this.disconnected || this.#namespaces.hasPeers(namespace)
   }
 
   get disconnected(): boolean {
@@ -91,11 +91,11 @@ export class RedisHub {
   }
 
   get isEmpty(): boolean {
-    return this.#channels.size === 0
+    return this.#namespaces.size === 0
   }
 
   async add(namespace: string, id: string, handler: BusHandler): Promise<void> {
-    this.#channels.add(namespace, id, handler)
+    this.#namespaces.add(namespace, id, handler)
     const wasOpening = this.#opening !== undefined
     await (this.#opening ??= this.#open())
     if (!wasOpening) return
@@ -104,14 +104,14 @@ export class RedisHub {
   }
 
   ready(namespace: string, id: string): Promise<void> {
-    return this.#channels.ready(namespace, id, this.#peers.get(this.#keyOf(namespace)) ?? [])
+    return this.#namespaces.ready(namespace, id, this.#peers.get(this.#keyOf(namespace)) ?? [])
   }
 
   send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
-    if (!this.#channels.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
+    if (!this.#namespaces.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
     const envelope: Envelope = { namespace, from, ...(to !== undefined && { to }), message }
     const text = JSON.stringify(envelope)
-    if (!this.#channels.sendLocal(envelope, text)) return
+    if (!this.#namespaces.sendLocal(envelope, text)) return
     if (!this.#links) return this.#loseSent()
     if (this.#waiting + text.length > outboxLimit) return void this.#life++
     this.#outbox.push({ namespace: this.#keyOf(namespace), to: to ?? '', text })
@@ -167,7 +167,7 @@ export class RedisHub {
 
   /** Resolves when everything was delivered that was in the stream of this process at the time of the call. */
   async poll(): Promise<void> {
-    this.#channels.deliverLocal()
+    this.#namespaces.deliverLocal()
     const links = this.#links
     if (!links) return
     try {
@@ -182,7 +182,7 @@ export class RedisHub {
 
   /** Removes a connection at once. Resolves when what was sent before is in Redis, and peers can see that the connection is gone. */
   async remove(namespace: string, id: string): Promise<void> {
-    if (this.#channels.remove(namespace, id)) this.#channels.drop(namespace)
+    if (this.#namespaces.remove(namespace, id)) this.#namespaces.drop(namespace)
     const isLast = this.isEmpty
     if (isLast) this.#stop()
     await this.#opening?.catch(() => {})
@@ -243,7 +243,7 @@ export class RedisHub {
     this.#links = links
     this.#failures = 0
     this.#applyRenewed(renewed)
-    if (this.#reported) for (const handler of this.#channels.handlers()) handler.onReconnect?.()
+    if (this.#reported) for (const handler of this.#namespaces.handlers()) handler.onReconnect?.()
     this.#reported = false
     if (this.#lost) this.#tellLoss()
     void this.#read(links)
@@ -251,7 +251,7 @@ export class RedisHub {
   }
 
   #failedToOpen(error: unknown): void {
-    if (!this.#reported && !this.#closed) for (const handler of this.#channels.handlers()) handler.onDisconnect?.(error)
+    if (!this.#reported && !this.#closed) for (const handler of this.#namespaces.handlers()) handler.onDisconnect?.(error)
     this.#reported = true
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures++)
     this.#reopen(delay * (0.5 + Math.random() / 2))
@@ -304,8 +304,8 @@ export class RedisHub {
   }
 
   async #callRenew({ writer }: Links, empty: boolean): Promise<Renewed> {
-    const own = this.#channels.namespaces().flatMap((namespace) => (
-      this.#channels.ids(namespace).flatMap((id) => [this.#keyOf(namespace), id])
+    const own = this.#namespaces.names().flatMap((namespace) => (
+      this.#namespaces.ids(namespace).flatMap((id) => [this.#keyOf(namespace), id])
     ))
     return readRenewed(await writer.call(renewScript, this.#base, [this.#process, empty ? 1 : 0, keptMs, ...own]))
   }
@@ -319,7 +319,7 @@ export class RedisHub {
     }
     this.#peers.clear()
     for (const { namespace, process } of peers) this.#peers.set(namespace, [...(this.#peers.get(namespace) ?? []), process])
-    for (const namespace of this.#channels.namespaces()) this.#channels.setRemotePeers(namespace, this.#peers.has(this.#keyOf(namespace)))
+    for (const namespace of this.#namespaces.names()) this.#namespaces.setRemotePeers(namespace, this.#peers.has(this.#keyOf(namespace)))
     const known = new Set(peers.map(({ process }) => process))
     for (const process of this.#received.keys()) if (!known.has(process)) this.#received.delete(process)
   }
@@ -353,7 +353,7 @@ export class RedisHub {
     const isNext = last ? last.life === life && last.number + 1 === number : number === 1
     this.#received.set(from, { life, number })
     if (!isNext) this.#tellLoss()
-    for (const envelope of JSON.parse(messages) as Envelope[]) this.#channels.receive(envelope, from)
+    for (const envelope of JSON.parse(messages) as Envelope[]) this.#namespaces.receive(envelope, from)
   }
 
   /** No other process reads this stream. The last entry stays. */
@@ -373,7 +373,7 @@ export class RedisHub {
 
   #tellLoss(): void {
     this.#lost = false
-    for (const handler of this.#channels.handlers()) handler.onLoss()
+    for (const handler of this.#namespaces.handlers()) handler.onLoss()
   }
 }
 

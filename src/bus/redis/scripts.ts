@@ -5,7 +5,7 @@ import type { Script } from './link.ts'
  * The keys, below the prefix of the bus, all in one slot of a cluster:
  *   in:<process>        the stream of a process. It expires when its process no longer renews it.
  *   numbers:<process>   how many entries each other process has added to that stream, a hash.
- *   members:<namespace> the process of each connection, a hash. An entry whose process has no stream is one of a dead process.
+ *   members:<namespace> the process of each connection, a hash. A member whose process has no stream is one of a dead process.
  *
  * A script is one step for everybody else: who is a member, the numbers and the entries always agree.
  */
@@ -56,9 +56,9 @@ return 1
 `)
 
 /**
- * Renews the stream of a process and its entries, or makes them. Arguments: the process, '1' to begin with an empty stream, how long the
- * keys are kept, then namespace and id of each connection. Returns whether the stream is new, the id of its last entry, and namespace and
- * process of each peer.
+ * Renews the stream of a process and its memberships, or makes them. Arguments: the process, '1' to begin with an empty stream, how long
+ * the keys are kept, then namespace and id of each connection. Returns whether the stream is new, the id of its last entry, and namespace
+ * and process of each peer.
  */
 export const renewScript = script(`
 local base, process = KEYS[1], ARGV[1]

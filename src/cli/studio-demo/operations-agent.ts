@@ -92,7 +92,7 @@ export function operationsAgent({ model, judge, phone, testMs, whileTestsRun }: 
     description: 'Releases versions, looks after CI, and keeps the status page. Nothing that it does leaves this demo.',
     metadata: { tour },
     instructions: [
-      'You look after releases. There are two channels, stable and beta; deploy to both unless told otherwise.',
+      'You look after releases. There are two channels, stable and beta; deploy to both unless a message says otherwise.',
       'Before you deploy, run the tests and read the changelog, both at once. Deploy only what passes.',
       'To post on the status page, open its login, wait for the code by SMS with await_signal, then say what you posted.',
       'Say in a short sentence what you do before you call tools.',

@@ -147,7 +147,7 @@ function staleContext(rows: readonly MessageRow[], runId: string): MessageRow[] 
   const context = rows.filter(({ role }) => role === 'context')
   const whole = context.findLastIndex(({ content }) => workingMemoryMode(content) === 'snapshot')
   return context.filter((row, index) => {
-    if (row.runId === runId || laneEntryOf(row)) return false
+    if (row.runId === runId || laneVersionOf(row)) return false
     return workingMemoryMode(row.content) === undefined || index < whole
   })
 }
@@ -157,7 +157,7 @@ function workingMemoryMode({ metadata }: MessageRow['content']): unknown {
   return isObject(shown) ? shown.mode : undefined
 }
 
-interface LaneEntry {
+interface LaneVersion {
   version: number
   isSnapshot: boolean
   /** Absent for a repeated state, a context row. */
@@ -166,23 +166,23 @@ interface LaneEntry {
 
 /** The ids of the messages with the current state of lanes: of each, the newest snapshot and the deltas after it. */
 function currentLaneMessages(rows: readonly MessageRow[]): ReadonlySet<string> {
-  const lanes = new Map<string, LaneEntry[]>()
+  const lanes = new Map<string, LaneVersion[]>()
   for (const row of rows) {
-    const [lane, entry] = laneEntryOf(row) ?? []
-    if (lane === undefined || !entry) continue
-    const entries = lanes.get(lane)
-    if (entries) entries.push(entry)
-    else lanes.set(lane, [entry])
+    const [lane, found] = laneVersionOf(row) ?? []
+    if (lane === undefined || !found) continue
+    const versions = lanes.get(lane)
+    if (versions) versions.push(found)
+    else lanes.set(lane, [found])
   }
   const current = new Set<string>()
-  for (const entries of lanes.values()) {
-    const since = entries.reduce((newest, { version, isSnapshot }) => (isSnapshot && version > newest ? version : newest), 0)
-    for (const { id, version } of entries) if (id !== undefined && version >= since) current.add(id)
+  for (const versions of lanes.values()) {
+    const since = versions.reduce((newest, { version, isSnapshot }) => (isSnapshot && version > newest ? version : newest), 0)
+    for (const { id, version } of versions) if (id !== undefined && version >= since) current.add(id)
   }
   return current
 }
 
-function laneEntryOf(row: MessageRow): [lane: string, entry: LaneEntry] | undefined {
+function laneVersionOf(row: MessageRow): [lane: string, version: LaneVersion] | undefined {
   if (row.role === 'context') {
     const { lane, version } = row.content.metadata ?? {}
     // A repeated state replaces the snapshot and all deltas up to its version.

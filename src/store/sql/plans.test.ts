@@ -170,7 +170,7 @@ describe('a plain turn', () => {
     // One more is the heartbeat with which `start` begins.
     expect(short.filter((text) => text === 'BEGIN IMMEDIATE')).toHaveLength(3 + 1)
     expect(short.filter((text) => text === 'COMMIT')).toHaveLength(3 + 1)
-    // Where its window begins takes three, and what is in it one: a short thread has that at hand.
+    // Where its window begins takes three, and what is in it one: a short thread has that in memory.
     expect(long.length - short.length).toBeLessThanOrEqual(4)
     expect(short.length).toBeLessThanOrEqual(32)
   })

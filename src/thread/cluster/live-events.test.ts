@@ -20,7 +20,7 @@ const acts = fc.array(
 
 /** A thread that is run in one place after the other, and its copy elsewhere, with a bus between them that loses things. */
 class Pair {
-  /** Cursors of everything that was said, in order. */
+  /** Cursors of all published chunks, in order. */
   readonly said: string[] = []
   readonly copy = new LiveThread('t')
   readonly replica = new Replica(this.copy)
@@ -97,7 +97,7 @@ class Pair {
     if (this.losing) return
     if (message.kind === 'state') this.replica.adopt(structuredClone(message), from)
     if (message.kind !== 'events' || !this.replica.receive(structuredClone(message), from)) return
-    // The question is asked and answered, after what is being told.
+    // The question is asked and answered, after the chunks that are on their way.
     queueMicrotask(() => this.answer())
   }
 
@@ -106,7 +106,7 @@ class Pair {
   }
 }
 
-/** What a watcher of the copy sees: cursors, and where it was told to start over. */
+/** What a watcher of the copy sees: cursors, and where it received a snapshot to start over from. */
 class Watcher {
   readonly seen: Array<string | null> = []
   #position = 0

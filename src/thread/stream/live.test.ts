@@ -107,7 +107,7 @@ describe('a live thread', () => {
           const index = Math.min(all.length - 1, Math.floor(place * all.length))
           if (index < 0) continue
           const position = live.after(all[index]?.cursor ?? '')
-          // Exactly what came after is kept, or it can't be said.
+          // All later chunks are kept, or the stream cannot continue from there.
           if (position === undefined) expect(index + 1).toBeLessThan(live.first)
           else expect(position).toBe(index + 1)
         }

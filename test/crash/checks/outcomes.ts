@@ -3,7 +3,7 @@ import { groupBy, notes, type Check, type Evidence, type Violation } from './evi
 
 type Mail = LedgerThread['mail'][number]
 
-/** What a sender was told is what happened, by the rows that are left of it. */
+/** The outcome that a sender received is what happened, by the rows that are left of it. */
 export const trueOutcomes: Check = (evidence) => {
   const mail = mailOf(evidence.ledger.threads)
   return notes(evidence, 'outcome').flatMap(({ thread, id, by, action, runId, step, reason }): Violation[] => {

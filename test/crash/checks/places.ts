@@ -11,7 +11,7 @@ interface Place {
   index: number
 }
 
-/** What was said on each thread, by whoever spoke for it, in the order of its places. */
+/** The published chunks of each thread, by all processes that ran it, in the order of their places. */
 export function saidOn(evidence: Pick<Evidence, 'journals'>): Map<string, Said[]> {
   const threads = groupBy(notes(evidence, 'said'), ({ thread }) => thread)
   for (const said of threads.values()) said.sort((a, b) => compare(a.cursor, b.cursor))
@@ -23,7 +23,7 @@ export function logs(evidence: Pick<Evidence, 'journals'>): Map<string, Logged[]
   return groupBy(notes(evidence, 'seen', 'watching'), ({ watcher }) => watcher)
 }
 
-/** What was said after one place and before another; without the second, all that came after the first. */
+/** The chunks after one place and before another; without the second, all that came after the first. */
 export function between(said: readonly Said[], after: string, before?: string): Said[] {
   let low = 0
   let high = said.length
@@ -41,7 +41,7 @@ export function isSnapshot({ type }: SeenChunk): boolean {
   return type === 'data-thread-snapshot'
 }
 
-/** The signals that a snapshot has: their echo is no news to whoever got it. */
+/** The signals that a snapshot has: their echo is no news to a watcher that received it. */
 export function knownFrom({ messages = [] }: SeenChunk): Set<string> {
   return new Set(messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
 }

@@ -15,7 +15,7 @@ export const oneHolder: Check = (evidence) => [...groupBy(notes(evidence, 'writt
   return holders.size === 1 ? [] : [{ promise: 'R1.2', what: `epoch ${key} was held by ${[...holders].join(' and ')}` }]
 })
 
-/** No word that was made after another process had the thread reached anybody. */
+/** No chunk of a process that had lost the thread reached a watcher. */
 export const noLateWords: Check = (evidence) => {
   const taken = new Map([...groupBy(notes(evidence, 'written'), ({ thread }) => thread)].map(([thread, writes]) => [thread, takenAt(writes)]))
   return notes(evidence, 'seen').flatMap(({ thread, cursor, words, watcher, by }): Violation[] => {
@@ -36,7 +36,7 @@ function takenAt<Write extends { epoch: number; at: number }>(writes: readonly W
   return [...first.values()]
 }
 
-/** Every prompt of a thread begins with the one before it, whoever asked: sorted by length, each is the beginning of the next. */
+/** Every prompt of a thread begins with the one before it, in all processes: sorted by length, each is the beginning of the next. */
 export const samePrompts: Check = (evidence) => [...groupBy(notes(evidence, 'asked'), ({ thread }) => thread)].flatMap(([thread, calls]) => {
   const sorted = calls.toSorted((a, b) => a.prompt.length - b.prompt.length)
   return sorted.slice(1).flatMap((call, index): Violation[] => {

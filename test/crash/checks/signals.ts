@@ -13,7 +13,7 @@ export const nothingLost: Check = (evidence) => {
   return violations
 }
 
-/** An id is one signal: one row has its mark, and nothing is in history that nobody sent. */
+/** An id is one signal: one row has its mark, and history has no signal that was not sent. */
 export const nothingTwice: Check = (evidence) => {
   const sent = new Set(notes(evidence, 'send').map(({ thread, id }) => `${thread}|${id}`))
   return evidence.ledger.threads.flatMap((thread) => {
@@ -77,7 +77,7 @@ export const answered: Check = (evidence) => {
   }))
 }
 
-/** Nobody runs, nothing waits. */
+/** No thread runs, no signal is pending. */
 export const nothingStuck: Check = ({ ledger }) => ledger.threads.flatMap((thread) => {
   const open = thread.mail.filter(({ state }) => state === 'pending' || state === 'taken')
   const running = thread.runs.filter(({ status }) => status === 'running' || status === 'suspended')

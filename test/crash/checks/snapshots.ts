@@ -12,8 +12,8 @@ interface Told {
 }
 
 /**
- * A snapshot is what history had, message for message and word for word, up to the place that it has in the stream: nothing that was said
- * before is missing in it, and nothing in it is said again.
+ * A snapshot is what history had, message for message and word for word, up to the place that it has in the stream: no earlier chunk is
+ * missing in it, and nothing in it is published again.
  */
 export const trueSnapshots: Check = (evidence) => {
   const everything = saidOn(evidence)

@@ -12,7 +12,7 @@ export const noEffectTwice: Check = ({ effects }) => {
 
 /**
  * When a tool began, the store had the step that asked for it, and, where it may not begin twice, that it began or was decided. A process that
- * is stopped in the very instant in which it begins can't know that another took its thread: then the model was told that nobody knows.
+ * is stopped in the very instant in which it begins can't know that another took its thread: then the model received that the outcome is unknown.
  */
 export const recordedFirst: Check = ({ effects, ledger }) => {
   const unknown = new Set(ledger.threads.flatMap((thread) => thread.rows.flatMap((row) => row.calls.filter(({ error }) => error?.includes('It is not known') === true).map(({ call }) => `${thread.id} ${call}`))))

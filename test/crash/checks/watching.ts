@@ -2,10 +2,10 @@ import type { Journal } from '../journal.ts'
 import { groupBy, notes, type Check, type Evidence, type Violation } from './evidence.ts'
 import { between, compare, isSnapshot, knownFrom, logs, saidOn, type Said, type Seen } from './places.ts'
 
-/** Microseconds after which a chunk that was said has been heard by every watcher that lives: several sweeps, and time for a busy machine. */
+/** Microseconds after which every watcher that lives has received a published chunk: several sweeps, and time for a busy machine. */
 const hearingTime = 3_000_000
 
-/** One place in a stream is one chunk: what was said there, whoever saw it. */
+/** One place in a stream is one chunk, the same for every watcher. */
 export const sameForAll: Check = (evidence) => {
   // Several deltas that a snapshot told as one have the place of the last.
   const plain = notes(evidence, 'seen', 'said').filter((seen) => !isSnapshot(seen) && (seen.words?.length ?? 0) <= 1)
@@ -15,7 +15,7 @@ export const sameForAll: Check = (evidence) => {
   })
 }
 
-/** A watcher sees every chunk that is said, once and in order; where it doesn't, a snapshot says so, also for what was said just before it. */
+/** A watcher sees every published chunk, once and in order; where it doesn't, a snapshot has what is missing, up to its place. */
 export const noGap: Check = (evidence) => {
   const everything = saidOn(evidence)
   return [...logs(evidence)].flatMap(([watcher, log]) => {
@@ -30,7 +30,7 @@ export const noGap: Check = (evidence) => {
         if (seen.after === undefined) [last, known] = [undefined, new Set()]
         continue
       }
-      // Whoever got it goes on from there, wherever it was.
+      // A watcher that received it continues from there, wherever it was.
       if (isSnapshot(seen)) known = knownFrom(seen)
       else if (last) {
         if (compare(last.cursor, seen.cursor) >= 0) say(`saw ${seen.cursor} (${seen.type}) after ${last.cursor} (${last.type})`)
@@ -43,7 +43,7 @@ export const noGap: Check = (evidence) => {
   })
 }
 
-/** Nobody who watches hears nothing while something is said: what was said long enough before the end of a process, its watchers have seen. */
+/** No watcher misses what is published: a chunk that was published long enough before the end of a process, its watchers have seen. */
 export const nobodyDeaf: Check = (evidence) => {
   const ends = new Map(evidence.journals.map((journal) => [nameOf(journal), endOf(journal)]))
   return unheard(evidence, (by, at) => at + hearingTime < (ends.get(by) ?? 0)).map(({ watcher, by, chunk, last }) => ({
@@ -54,7 +54,7 @@ export const nobodyDeaf: Check = (evidence) => {
 /** Microseconds in which the last words of one process may still be on their way when another goes on with the thread. */
 const onTheWay = 1_000_000
 
-/** While nobody dies or sleeps nothing needs to be made up for, unless a thread changes hands before the last words were heard. */
+/** While no process dies or sleeps no snapshot is needed, unless a thread changes its owner before the last chunks arrived. */
 export const noSnapshotInCalm: Check = (evidence) => {
   const calm = notes(evidence, 'calm')
   if (calm.length === 0) return []
@@ -70,7 +70,7 @@ export const noSnapshotInCalm: Check = (evidence) => {
   })
 }
 
-/** While nobody dies or sleeps, most of what is said in one process is seen in the others as it is said. */
+/** While no process dies or sleeps, most chunks of one process reach the others as they are published. */
 export const heardLive: Check = (evidence) => {
   const calm = notes(evidence, 'calm')
   const from = Math.max(...calm.map(({ at }) => at))
@@ -82,7 +82,7 @@ export const heardLive: Check = (evidence) => {
   return wanted.length < 50 || heard > wanted.length / 2 ? [] : [{ promise: 'W1.2', what: `of ${wanted.length} chunks that others said while nothing failed ${heard} were seen` }]
 }
 
-/** When threads went from one process to another before the last words of the first can have been heard everywhere. */
+/** When threads went from one process to another before the last chunks of the first can have arrived everywhere. */
 function rushedHandOvers(evidence: Evidence): Map<string, number[]> {
   const active = groupBy(notes(evidence, 'written', 'said'), ({ thread }) => thread)
   return new Map([...active].map(([thread, all]) => {
@@ -91,7 +91,7 @@ function rushedHandOvers(evidence: Evidence): Map<string, number[]> {
   }))
 }
 
-/** Watchers that have not seen all that was said; `counts` tells in which process that matters, and from when on it could be heard there. */
+/** Watchers that have not seen all published chunks; `counts` decides in which process that matters, and from when on they could arrive there. */
 export function unheard(evidence: Pick<Evidence, 'journals'>, counts: (by: string, at: number) => boolean): Array<{ watcher: string; by: string; last: string; chunk: Said }> {
   const everything = saidOn(evidence)
   return [...logs(evidence)].flatMap(([watcher, log]) => {
@@ -125,7 +125,7 @@ function nameOf({ slot, life }: Journal): string {
   return `${slot}.${life}`
 }
 
-/** Whether a delta is one of those that were told together. */
+/** Whether a delta is one of those that were joined. */
 function isJoinedIn({ words }: Said, seen: Seen): boolean {
   return words !== undefined && seen.words !== undefined && words.every((word) => seen.words?.includes(word))
 }

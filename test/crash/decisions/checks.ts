@@ -43,7 +43,7 @@ const shownRan: DecisionCheck = (evidence) => {
     return flaw === undefined ? [] : [{ promise: 'R6.9', what: `${thread} shows the request ${shown.approvalId} ${flaw}: ${JSON.stringify(shown)}` }]
   })
   const byNumber = groupBy(clicks, ({ shown }) => String(nOf(shown.args)))
-  // A decision that names nothing may be about a request that nobody has seen.
+  // A decision that names nothing may be about a request that no decider has seen.
   const unseen = notes(evidence, 'decided').some(({ told }) => told?.approvalId !== undefined && !clicks.some(({ shown }) => shown.approvalId === told.approvalId))
   const ran = evidence.effects.filter(({ phase, tool }) => phase === 'begun' && tool !== 'write').flatMap((effect): Violation[] => {
     const say = (what: string): Violation[] => [{ promise: 'R6.9', what: `${describe(effect)} ran in ${effect.by} ${what}` }]
@@ -257,7 +257,7 @@ function distinctRequests({ truth }: DecisionEvidence): Array<Told & { approvalI
   return [...new Map(truth.made.map((made) => [made.approvalId, made])).values()]
 }
 
-/** The decisions whose deciders were told that they were accepted, with the request that they were about. */
+/** The decisions that were accepted, by the answers to their deciders, with the request that they were about. */
 function accepted(evidence: DecisionEvidence): Array<Click & { request: string }> {
   const clicks = new Map<string, Click>(notes(evidence, 'decides').map((click) => [click.click, click]))
   return notes(evidence, 'decided').flatMap(({ click: id, told }) => {

@@ -11,7 +11,7 @@ import { scriptedModel } from '../../../src/testing/index.ts'
  */
 export interface SenderPlan {
   database: string
-  /** Sent before the parent is told that all is well. */
+  /** Sent before the parent receives that all is well. */
   before: number
   /** Sent after the parent said that it has done its worst. */
   after: number

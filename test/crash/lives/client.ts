@@ -107,7 +107,7 @@ export class Client {
     }
   }
 
-  /** Decides what waits, again and again. */
+  /** Decides suspended calls, again and again. */
   async decide(patience: number): Promise<void> {
     const { agents, chance, journal } = this.#options
     while (!this.#stopped) {
@@ -239,7 +239,7 @@ export class Client {
     journal.write({ note: 'watching', watcher, thread, since, ...(after === undefined ? {} : { after }) })
     const leave = () => subscription.unsubscribe()
     this.#leave.add(leave)
-    // It stays until it has read so much: nobody waits for it.
+    // It stays until it has read so much: no code awaits it.
     void this.#read(subscription.stream, { watcher, thread, left: 5 + chance.below(40) }).finally(() => {
       leave()
       this.#leave.delete(leave)

@@ -113,7 +113,7 @@ class LivesRound {
     if (done) this.count('delete without a message')
   }
 
-  /** Waits until nothing runs or waits, and every watcher that lives has seen all that was said. */
+  /** Waits until nothing runs or waits, and every watcher that lives has seen all chunks. */
   async rest(): Promise<void> {
     const db = new DatabaseSync(this.database, { readOnly: true, timeout: 5_000 })
     try {

@@ -1,7 +1,7 @@
 /*
  * A layer between a process and its files that remembers how to undo every write since the last sync of the file. It is loaded with
  * LD_PRELOAD and looks at files whose path begins with UNSYNCED_FOLDER and ends with ".db" or "-wal". Notes go to the file UNSYNCED_NOTES,
- * which a kill can't take back: whoever plays the power cut reads them and undoes what no sync covers.
+ * which a kill can't take back: the process that plays the power cut reads them and undoes what no sync covers.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

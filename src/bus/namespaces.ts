@@ -11,7 +11,7 @@ export interface Envelope {
 }
 
 /** The connections of this process in one namespace. */
-interface Channel {
+interface JoinedNamespace {
   handlers: Map<string, BusHandler>
   handshakes: Map<string, Handshake>
   /** Whether another process is in the namespace, or that is unknown. */
@@ -19,61 +19,61 @@ interface Channel {
 }
 
 /** The connections of one process to a bus, by namespace, and the messages between them, which need no bus. */
-export class Channels {
-  readonly #channels = new Map<string, Channel>()
+export class Namespaces {
+  readonly #joined = new Map<string, JoinedNamespace>()
   /** Messages between connections of this process that are not delivered yet, as JSON. */
   #local: string[] = []
 
   get size(): number {
-    return this.#channels.size
+    return this.#joined.size
   }
 
-  namespaces(): string[] {
-    return [...this.#channels.keys()]
+  names(): string[] {
+    return [...this.#joined.keys()]
   }
 
   /** The ids of the connections of this process in a namespace. */
   ids(namespace: string): string[] {
-    return [...(this.#channels.get(namespace)?.handlers.keys() ?? [])]
+    return [...(this.#joined.get(namespace)?.handlers.keys() ?? [])]
   }
 
   handlers(): BusHandler[] {
-    return [...this.#channels.values()].flatMap(({ handlers }) => [...handlers.values()])
+    return [...this.#joined.values()].flatMap(({ handlers }) => [...handlers.values()])
   }
 
   has(namespace: string): boolean {
-    return this.#channels.has(namespace)
+    return this.#joined.has(namespace)
   }
 
   /** Returns whether the namespace is new here. */
   add(namespace: string, id: string, handler: BusHandler): boolean {
-    let channel = this.#channels.get(namespace)
-    const isNew = channel === undefined
-    if (!channel) this.#channels.set(namespace, (channel = { handlers: new Map(), handshakes: new Map(), hasRemotePeers: true }))
-    channel.handlers.set(id, handler)
+    let joined = this.#joined.get(namespace)
+    const isNew = joined === undefined
+    if (!joined) this.#joined.set(namespace, (joined = { handlers: new Map(), handshakes: new Map(), hasRemotePeers: true }))
+    joined.handlers.set(id, handler)
     return isNew
   }
 
   /** Removes a connection. Returns whether it was the last one of its namespace, which the caller then drops. */
   remove(namespace: string, id: string): boolean {
-    const channel = this.#channels.get(namespace)
-    channel?.handlers.delete(id)
-    channel?.handshakes.get(id)?.end()
-    return channel?.handlers.size === 0
+    const joined = this.#joined.get(namespace)
+    joined?.handlers.delete(id)
+    joined?.handshakes.get(id)?.end()
+    return joined?.handlers.size === 0
   }
 
   drop(namespace: string): void {
-    this.#channels.delete(namespace)
+    this.#joined.delete(namespace)
   }
 
   hasPeers(namespace: string): boolean {
-    const channel = this.#channels.get(namespace)
-    return channel !== undefined && (channel.hasRemotePeers || channel.handlers.size > 1)
+    const joined = this.#joined.get(namespace)
+    return joined !== undefined && (joined.hasRemotePeers || joined.handlers.size > 1)
   }
 
   setRemotePeers(namespace: string, exist: boolean): void {
-    const channel = this.#channels.get(namespace)
-    if (channel) channel.hasRemotePeers = exist
+    const joined = this.#joined.get(namespace)
+    if (joined) joined.hasRemotePeers = exist
   }
 
   /**
@@ -82,10 +82,10 @@ export class Channels {
    */
   sendLocal(envelope: Envelope, text: string): boolean {
     const { namespace, to, message } = envelope
-    const channel = this.#channels.get(namespace)
-    if (!channel) return false
-    if (channel.handlers.size > 1 && this.#local.push(text) === 1) setImmediate(() => this.deliverLocal())
-    return to === undefined ? channel.hasRemotePeers || message.kind === 'hello' : !channel.handlers.has(to)
+    const joined = this.#joined.get(namespace)
+    if (!joined) return false
+    if (joined.handlers.size > 1 && this.#local.push(text) === 1) setImmediate(() => this.deliverLocal())
+    return to === undefined ? joined.hasRemotePeers || message.kind === 'hello' : !joined.handlers.has(to)
   }
 
   deliverLocal(): void {
@@ -94,15 +94,15 @@ export class Channels {
 
   /** Delivers a message of another process. */
   receive(envelope: Envelope, process: string): void {
-    const channel = this.#channels.get(envelope.namespace)
-    if (!channel) return
-    channel.hasRemotePeers = true
+    const joined = this.#joined.get(envelope.namespace)
+    if (!joined) return
+    joined.hasRemotePeers = true
     this.#deliver(envelope)
-    if (envelope.to !== undefined) channel.handshakes.get(envelope.to)?.answered(process)
+    if (envelope.to !== undefined) joined.handshakes.get(envelope.to)?.answered(process)
   }
 
   #deliver({ namespace, from, to, message }: Envelope): void {
-    for (const [id, handler] of this.#channels.get(namespace)?.handlers ?? []) {
+    for (const [id, handler] of this.#joined.get(namespace)?.handlers ?? []) {
       if (id !== from && (to === undefined || to === id)) handler.onMessage(message, from)
     }
   }
@@ -110,7 +110,7 @@ export class Channels {
   /** Resolves when these processes have answered a new connection. Those of this process answer within two turns of the event loop. */
   async ready(namespace: string, id: string, processes: Iterable<string>): Promise<void> {
     const handshake = new Handshake(processes)
-    const handshakes = this.#channels.get(namespace)?.handshakes ?? new Map<string, Handshake>()
+    const handshakes = this.#joined.get(namespace)?.handshakes ?? new Map<string, Handshake>()
     handshakes.set(id, handshake)
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
     await handshake.done

@@ -19,6 +19,8 @@ export interface TakeoverCost {
   transactions: Record<string, number>
   /** Opening and the first look for work, without other threads and with 10,000 idle ones. */
   startMs: { alone: number; among: number }
+  /** CPU of the main thread, which does not depend on what else the machine does. */
+  startCpuMs: { alone: number; among: number }
 }
 
 const idleThreads = 10_000
@@ -34,11 +36,11 @@ export async function takeoverCost(program: string, folder: string, { rounds }: 
   }
   const full = join(folder, 'full.db')
   await fill(full)
-  const startMs = { alone: 0, among: 0 }
   await timeToStart(join(folder, 'empty.db'))
-  startMs.alone = median(await repeat(rounds, () => timeToStart(join(folder, 'empty.db'))))
-  startMs.among = median(await repeat(rounds, () => timeToStart(full)))
-  return { firstChunkMs: median(takeovers.map(({ ms }) => ms)), transactions: takeovers[0]?.transactions ?? {}, startMs }
+  const alone = await repeat(rounds, () => timeToStart(join(folder, 'empty.db')))
+  const among = await repeat(rounds, () => timeToStart(full))
+  const medians = (measure: 'ms' | 'cpuMs') => ({ alone: median(alone.map((one) => one[measure])), among: median(among.map((one) => one[measure])) })
+  return { firstChunkMs: median(takeovers.map(({ ms }) => ms)), transactions: takeovers[0]?.transactions ?? {}, startMs: medians('ms'), startCpuMs: medians('cpuMs') }
 }
 
 /** A process that is killed while its model speaks. */
@@ -68,7 +70,7 @@ async function takeOver(database: string): Promise<{ ms: number; transactions: R
   const heed = new Heed({ agents: { worker: agent }, storage: store, clock: later, logger: silentLogger })
   const began = performance.now()
   try {
-    // The run is taken over here; whoever watches then gets it from its start.
+    // The run is taken over here; a watcher that comes then gets it from its start.
     await heed.start()
     const watcher = await agent.subscribeToThread({ threadId: 't0', resourceId })
     for await (const chunk of watcher.stream) {
@@ -107,18 +109,20 @@ async function fill(database: string): Promise<void> {
   await store.close()
 }
 
-async function timeToStart(database: string): Promise<number> {
+async function timeToStart(database: string): Promise<{ ms: number; cpuMs: number }> {
   const agent = new Agent({ id: 'worker', model: scriptedModel([]) })
   const heed = new Heed({ agents: { worker: agent }, storage: new LibSQLStore({ url: `file:${database}` }), logger: silentLogger })
   const began = performance.now()
+  const cpu = process.threadCpuUsage()
   await heed.start()
+  const { user, system } = process.threadCpuUsage(cpu)
   const ms = performance.now() - began
   await heed.close()
-  return ms
+  return { ms, cpuMs: (user + system) / 1_000 }
 }
 
-async function repeat(times: number, measure: () => Promise<number>): Promise<number[]> {
-  const all: number[] = []
+async function repeat<Sample>(times: number, measure: () => Promise<Sample>): Promise<Sample[]> {
+  const all: Sample[] = []
   for (let round = 0; round < times; round++) all.push(await measure())
   return all
 }

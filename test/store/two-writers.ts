@@ -10,6 +10,7 @@ import {
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import type { Meeting } from './no-locks.ts'
+import { copyEmptyFile, copyEmptyOfClient } from './empty-database.ts'
 import { SecondConnection } from './second-connection.ts'
 
 export type Tried = 'memory' | 'notifications' | 'schedules' | 'subscriptions' | 'watches'
@@ -49,7 +50,7 @@ export function inThread(meeting?: Meeting): (path: string) => (domain: Tried) =
   }
 }
 
-export const file: Engine = { first: (path) => opened(new LibSQLStore({ url: `file:${path}` })), second: inThread() }
+export const file: Engine = { first: (path) => opened(new LibSQLStore({ url: `file:${copyEmptyFile(path)}` })), second: inThread() }
 
 /** What a server would be asked is asked of a file here, which has a write-ahead log as a server's. */
 function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> {
@@ -62,7 +63,7 @@ function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> 
     return open(domain)
   }
 }
-export const client: Engine = { first: through, second: through }
+export const client: Engine = { first: (path) => through(copyEmptyOfClient(path)), second: through }
 
 interface Harness<Store> {
   store(): Promise<Store>

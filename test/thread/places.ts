@@ -8,6 +8,7 @@ import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/in
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
+import { copyEmptyFile } from '../store/empty-database.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
 export interface Place {
@@ -46,7 +47,7 @@ export function fileKind(): PlaceKind {
   return {
     name: 'libSQL',
     make(options = {}) {
-      const url = `file:${join(folder, `${files++}.db`)}`
+      const url = `file:${copyEmptyFile(join(folder, `${files++}.db`))}`
       return { store: () => new LibSQLStore({ url, ...options }) }
     },
   }
@@ -91,7 +92,7 @@ export function mortal(store: ThreadStore): { store: ThreadStore; die(): void } 
 
 const opened: Heed[] = []
 
-/** A Heed that is closed after the test. It says nothing unless told. */
+/** A Heed that is closed after the test. It logs nothing by default. */
 export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger' | 'notifications'> = {}): Heed<Agents> {
   const heed = new Heed<Agents>({ agents, storage, logger: silentLogger, ...more })
   if (opened.length === 0) onTestFinished(async () => void (await Promise.all(opened.splice(0).map((one) => one.close()))))

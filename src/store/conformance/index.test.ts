@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { copyEmptyFile } from '../../../test/store/empty-database.ts'
 import { storeConformance, type StoreHarness } from './index.ts'
 import type { ThreadStore } from '../contract/threads.ts'
 import { LibSQLStore } from '../sqlite/store.ts'
@@ -31,7 +32,7 @@ async function libsql(url: string): Promise<ThreadStore> {
   return store
 }
 const file: StoreHarness = {
-  store: () => libsql(`file:${join(folder, `${count++}.db`)}`),
+  store: () => libsql(`file:${copyEmptyFile(join(folder, `${count++}.db`))}`),
   async reopen(store) {
     await store.close()
     return libsql(files.get(store) ?? '')

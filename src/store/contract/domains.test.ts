@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { copyEmptyFile } from '../../../test/store/empty-database.ts'
 import { notificationConformance } from '../conformance/notifications/notifications.ts'
 import { scheduleConformance } from '../conformance/schedules.ts'
 import { subscriptionConformance } from '../conformance/subscriptions.ts'
@@ -21,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const engines = {
   'in memory': () => new InMemoryStore(),
-  'on a file': () => new LibSQLStore({ url: `file:${join(folder, `${++files}.db`)}` }),
+  'on a file': () => new LibSQLStore({ url: `file:${copyEmptyFile(join(folder, `${++files}.db`))}` }),
 }
 
 describe.each(Object.entries(engines))('the stores beside threads, %s', (_, open) => {

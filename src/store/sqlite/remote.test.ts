@@ -1,11 +1,8 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { storeConformance, type StoreHarness } from '../conformance/index.ts'
-import { notificationConformance } from '../conformance/notifications/notifications.ts'
-import { scheduleConformance } from '../conformance/schedules.ts'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { acceptOne, persisted, rejectsWith, rowIds, scope, send } from '../conformance/fixture.ts'
 import type { LibSQLClient } from './remote.ts'
 import { LibSQLStore } from './store.ts'
@@ -20,21 +17,6 @@ afterEach(async () => {
 let count = 0
 const newURL = () => `file:${join(folder, `${count++}.db`)}`
 
-/** An empty database, made once through the client: its schema takes longer than most cases. */
-const empty = join(folder, 'empty.db')
-beforeAll(async () => {
-  const store = new LibSQLStore({ url: `file:${empty}`, client: createClient({ url: `file:${empty}` }) })
-  await store.open()
-  await store.close()
-})
-
-/** A store on a copy of the empty database. */
-function prepared(): Promise<LibSQLStore> {
-  const url = newURL()
-  copyFileSync(empty, url.slice('file:'.length))
-  return ready(url)
-}
-
 /** What a server would be asked is asked of a file here, through the same client. */
 function through(url: string, client: LibSQLClient = createClient({ url })): LibSQLStore {
   const store = new LibSQLStore({ url, client })
@@ -48,24 +30,7 @@ async function ready(url: string): Promise<LibSQLStore> {
   return store
 }
 
-const inboxOf = async (store: LibSQLStore) => (await store.getStore('notifications'))!
-const schedulesOf = async (store: LibSQLStore) => (await store.getStore('schedules'))!
-
-const harness: StoreHarness = {
-  store: prepared,
-  async reopen(store) {
-    await store.close()
-    return ready((store as LibSQLStore).url)
-  },
-}
-
 describe('a database that is reached through a client', () => {
-  it.each(storeConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined())
-
-  it.each(notificationConformance)('the inbox: $name', ({ run }) => expect(run({ store: async () => inboxOf(await prepared()) })).resolves.toBeUndefined())
-
-  it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: async () => schedulesOf(await prepared()) })).resolves.toBeUndefined())
-
   it.each([3_600_000, -3_600_000])('[R1.10] has leases in its own time, however far the clock of a process differs: %i ms', async (difference) => {
     const url = newURL()
     const [one, other] = [await ready(url), await ready(url)]

@@ -1,8 +1,10 @@
 import { PGlite } from '@electric-sql/pglite'
 import { vector as extension } from '@electric-sql/pglite-pgvector'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Agent, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { PgVector, type QueryClient } from '../../src/store/postgres/index.ts'
-import { vectorConformance } from '../../src/testing/index.ts'
+import { scriptedModel, vectorConformance } from '../../src/testing/index.ts'
+import { dogs } from '../memory/dogs.ts'
 import { newSchema, sharedServer } from './server.ts'
 
 let lite: PGlite
@@ -73,6 +75,64 @@ describe('[K4.10] PgVector with pgvector', () => {
     // The nearest thousand are of the other tenant.
     const found = await store.query({ indexName: 'notes', queryVector: unit(3), topK: 12, filter: { resource_id: 'small' } })
     expect(found.map(({ id }) => id).toSorted()).toEqual(rows(12, 'small').ids.toSorted())
+  })
+
+  it.each([
+    ['hnsw', 'strict_order'],
+    ['ivfflat', 'relaxed_order'],
+  ])('[K4.11] scans an index of type %s on until enough vectors of a large tenant are found, and compares the others no more', async (type, order) => {
+    const schemaName = newSchema()
+    const asked: string[] = []
+    const client: QueryClient = { query: (text, values) => {
+      asked.push(text)
+      return lite.query(text, values as unknown[])
+    } }
+    const store = new PgVector({ client, schemaName })
+    onTestFinished(() => store.close())
+    const settings = type === 'hnsw' ? { hnsw: { m: 6, efConstruction: 16 } } : { ivf: { lists: 30 } }
+    await store.createIndex({ indexName: 'notes', dimension: 2, indexConfig: { type, ...settings } })
+    // More vectors than are compared one by one, and before them enough of another tenant to fill the first part of a scan.
+    await store.upsert({ indexName: 'notes', vectors: [unit(1.5), unit(0)], ids: ['mine-0', 'other-0'], metadata: [{ resource_id: 'mine' }, { resource_id: 'other' }] })
+    const table = `"${schemaName}"."v:notes"`
+    const copies = (of: string, angle: string, count: number) => `
+      INSERT INTO ${table} SELECT '${of}-' || n, ('[' || cos(${angle}) || ',' || sin(${angle}) || ']')::vector, metadata, tags
+      FROM generate_series(1, ${count}) n, ${table} WHERE id = '${of}-0'`
+    const { rows: indexes } = await lite.query<{ indexdef: string; name: string }>(`SELECT indexdef, indexname AS name FROM pg_indexes WHERE schemaname = $1 AND indexdef LIKE '%hnsw%'`, [schemaName])
+    for (const { name } of indexes) await lite.exec(`DROP INDEX "${schemaName}"."${name}"`)
+    await lite.exec(`${copies('mine', '1.5 + n / 20000.0', 20_001)}; ${copies('other', 'n / 1340.0', 2_000)}`)
+    for (const { indexdef } of indexes) await lite.exec(indexdef)
+    await store.upsert({ indexName: 'notes', ...rows(1, 'last') })
+    asked.length = 0
+    const found = await store.query({ indexName: 'notes', queryVector: unit(0), topK: 5, filter: { resource_id: 'mine' } })
+    expect(found.map(({ id }) => id.split('-')[0])).toEqual(Array.from({ length: 5 }, () => 'mine'))
+    // All are within the nearest tenth of the tenant's vectors.
+    expect(found.filter(({ score }) => score < Math.cos(1.6))).toEqual([])
+    expect(asked).toContain(`SET LOCAL ${type}.iterative_scan = ${order}`)
+    expect(asked.filter((text) => /ORDER BY[^L]*\+ 0, id/.test(text))).toEqual([])
+  })
+
+  it.each([
+    [{ type: 'hnsw', metric: 'dotproduct', m: 8, efConstruction: 32 }, "USING hnsw (vector vector_ip_ops) WITH (m='8', ef_construction='32')"],
+    [{ type: 'hnsw', metric: 'dotproduct', hnsw: { m: 8, efConstruction: 32 } }, "USING hnsw (vector vector_ip_ops) WITH (m='8', ef_construction='32')"],
+    [{ type: 'ivfflat', metric: 'dotproduct', lists: 1 }, "USING ivfflat (vector vector_ip_ops) WITH (lists='1')"],
+    [{ type: 'ivfflat', metric: 'dotproduct', ivf: { lists: 1 } }, "USING ivfflat (vector vector_ip_ops) WITH (lists='1')"],
+  ] as const)('[K4.10] builds the index that a memory asks for with %j, and recalls from it', async (indexConfig, defined) => {
+    const schemaName = newSchema()
+    const vector = withExtension(schemaName)
+    const model = scriptedModel(['Noted.'], { loop: true })
+    const agent = new Agent({ id: 'guide', model, memory: new Memory({ embedder: dogs, vector, lastMessages: 2, semanticRecall: { topK: 1, indexConfig } }) })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
+    onTestFinished(() => heed.close())
+    await agent.generate('Our hound sleeps all day.', { memory: { thread: 'monday', resource: 'ada' } })
+    const memory = await agent.getMemory()
+    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.embedded ?? 0, { timeout: 10_000 }).toBeGreaterThan(0)
+    const [name = ''] = await vector.listIndexes()
+    // Lists of an ivfflat index are chosen from thirty vectors.
+    if (indexConfig.type === 'ivfflat') await vector.upsert({ indexName: name, ...rows(40, 'ben') })
+    const { rows: found } = await lite.query<{ indexdef: string }>('SELECT indexdef FROM pg_indexes WHERE schemaname = $1', [schemaName])
+    expect(found.map(({ indexdef }) => indexdef.replace('public.', '')).filter((text) => text.includes(defined))).toHaveLength(1)
+    await agent.generate('A puppy?', { memory: { thread: 'friday', resource: 'ada' } })
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('Our hound sleeps all day.')
   })
 
   it('[K4.10] rejects what pgvector cannot index, and other types, by name', async () => {

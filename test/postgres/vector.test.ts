@@ -109,6 +109,11 @@ describe('[K4.10] PgVector with pgvector', () => {
     expect(found.filter(({ score }) => score < Math.cos(1.6))).toEqual([])
     expect(asked).toContain(`SET LOCAL ${type}.iterative_scan = ${order}`)
     expect(asked.filter((text) => /ORDER BY[^L]*\+ 0, id/.test(text))).toEqual([])
+    // The vectors of the other tenant are so few that all of them are compared.
+    asked.length = 0
+    const few = await store.query({ indexName: 'notes', queryVector: unit(0), topK: 3, filter: { resource_id: 'other' } })
+    expect(few.map(({ id }) => id)).toEqual(['other-0', 'other-1', 'other-2'])
+    expect(asked.filter((text) => text.startsWith('SET LOCAL'))).toEqual([])
   })
 
   it.each([

@@ -84,7 +84,7 @@ export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending
  * Whether the heartbeat of a process has not expired. One that expires further ahead than twice its length was written before the clock
  * was set back: it counts as expired, since its process may be gone. A process that is alive writes the next one soon.
  *
- * Where the database has a clock of its own, which may jump, this process must also have seen the same heartbeat for its whole length.
+ * Where the database has a clock of its own, which may jump, the process must also be known to be silent for the length of its heartbeat.
  */
 export function isAlive(tables: ThreadTables, owner: string, now = tables.now()): boolean {
   const heartbeat = tables.processes.heartbeat(owner)
@@ -93,7 +93,7 @@ export function isAlive(tables: ThreadTables, owner: string, now = tables.now())
   const ahead = now - tables.now()
   const left = heartbeat.until - (heartbeat.now === undefined ? now : heartbeat.now + ahead)
   if (left >= 0 && left <= 2 * heartbeat.length) return true
-  return heartbeat.seenFor !== undefined && heartbeat.seenFor + Math.abs(ahead) < heartbeat.length
+  return heartbeat.silentFor !== undefined && heartbeat.silentFor + Math.abs(ahead) < heartbeat.length
 }
 
 /** Rejects an id that only a child of another thread may have: the agent that answers there must find no thread of a caller. */

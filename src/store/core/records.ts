@@ -164,8 +164,8 @@ export interface HeartbeatRecord {
   info?: ProcessInfo | undefined
   /** The time at which it was read, where the database has a clock of its own. */
   now?: number
-  /** In this case also for how long this process has seen it, by its own clock. */
-  seenFor?: number
+  /** In this case also for how long its process is known to have written no later one, by the clock of this process. */
+  silentFor?: number
 }
 
 export interface LaneRecord {

@@ -27,7 +27,7 @@ export interface SqlConnection {
   isFailure?(error: unknown): boolean
 }
 
-/** The clock of a store. With `byServer`, the heartbeats that this process has seen, they have the time of the database server instead. */
+/** The clock of a store. With `byServer`, what this process knows of heartbeats, they have the time of the database server instead. */
 export interface StoreClock extends Clock {
   byServer?: SeenHeartbeats | undefined
 }

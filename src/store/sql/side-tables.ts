@@ -22,7 +22,7 @@ export class SqlProcesses implements ProcessTable {
     const { byServer } = this.#clock
     if (!byServer) return this.#db.one<HeartbeatRecord>(sql.process, owner)
     const found = this.#db.one<Required<Pick<HeartbeatRecord, 'until' | 'length' | 'now'>>>(sql.processByServer, owner)
-    return found && { ...found, seenFor: byServer.seenFor(owner, found.until) }
+    return found && { ...found, silentFor: byServer.silentFor(owner, found) }
   }
 
   putHeartbeat(owner: string, { until, length, info }: HeartbeatRecord): void {

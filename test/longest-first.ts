@@ -7,7 +7,7 @@ const starts = /\b(?:spawn|fork|execFile)\b/
 
 /** The longest campaigns, longest first. */
 const longest = [
-  'crash/kills', 'cli/create', 'crash/mutants/decisions', 'postgres/conformance', 'cli/dev', 'cluster/cluster', 'browser/threads',
+  'crash/kills', 'cli/create', 'crash/mutants/decisions', 'postgres/conformance', 'store/client', 'cli/dev', 'cluster/cluster', 'browser/threads',
   'cli/reloads', 'crash/mutants/faults', 'redis/processes', 'chaos/chaos',
 ].map((name) => `/test/${name}.campaign.ts`)
 

@@ -120,6 +120,10 @@ describe.skipIf(noPostgres)(`a pooler in transaction mode${whyNoPostgres}`, () =
     const schemaName = newSchema()
     const stores = Array.from({ length: 2 }, () => open({ connectionString: url('heed', pooler.port), schemaName, max: 3 }))
     await Promise.all(stores.map((store) => store.open()))
+    // Two stores meet on the only connection of this one.
+    const single = await transactionPooler({ port: server.port, user: 'heed', database: 'postgres' }, 1)
+    onTestFinished(() => single.close())
+    for (const store of [0, 1].map(() => open({ connectionString: url('heed', single.port), schemaName, max: 1 }))) await store.open()
     const ids = Array.from({ length: 20 }, (_, nth) => `s${nth}`)
     await Promise.all(ids.map((id, nth) => acceptOne(stores[nth % 2] as PostgresStore, send(id, { ...persisted, threadId: `t${nth % 3}` }))))
     const stored = await Promise.all(['t0', 't1', 't2'].map((of) => rowIds(stores[0] as PostgresStore, of)))

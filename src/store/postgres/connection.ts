@@ -15,7 +15,7 @@ import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, s
 import { Lanes } from './lanes.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
-import { limitsOf, lockDomain, lockThreads, nameOf, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
+import { limitsOf, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
 
 type Work<Result> = (tables: SqlTables, statements: Statements) => Result
 
@@ -299,11 +299,11 @@ export class PostgresConnection implements SqlConnection {
     return this.#taking
   }
 
-  /** One statement by itself. */
+  /** One statement by itself. It has no name: it is rare, and behind a pooler another client may have given the name to the connection. */
   async #alone(text: string, values: readonly string[] = []): Promise<Array<Record<string, unknown>>> {
     const session = await this.#sessions.acquire()
     try {
-      const [answer] = await session.batch([{ name: this.#prepared ? nameOf(text) : '', text, values }])
+      const [answer] = await session.batch([{ name: '', text, values }])
       return answer?.rows ?? []
     } finally {
       session.release()

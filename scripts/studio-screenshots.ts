@@ -3,6 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { serveStudioDemo } from '../src/cli/studio-demo/studio-demo.ts'
+import { tour } from '../src/cli/studio-demo/tour.ts'
+import { HeedClient } from '../src/client/index.ts'
 import { InMemoryStore } from '../src/index.ts'
 import { studio } from '../src/studio/index.ts'
 import { findProgram } from './programs.ts'
@@ -54,14 +56,28 @@ try {
   await light.getByLabel('Message', { exact: true }).fill('Post the release on the status page. Its login sends a code by SMS.')
   await light.keyboard.press('Enter')
   await light.locator('.row-watch').waitFor({ timeout: 30_000 })
-  for (const view of ['threads', 'inbox', 'agents/operations', 'watches', 'schedules']) {
+  for (const view of ['threads', 'inbox', 'agents/operations', 'watches', 'schedules', 'processes']) {
     for (const [page, theme] of [[light, 'light'], [dark, 'dark'], [phone, 'phone']] as const) {
       await page.goto(`${server.url}/studio/${view}`)
       await page.locator('h1').waitFor()
       await shoot(page, `${view.split('/')[0]}-${theme}`)
     }
   }
-  for (const panel of ['watches', 'prompt', 'memory', 'inbox']) {
+  const agent = new HeedClient({ baseUrl: server.url }).getAgent('operations')
+  const scope = { threadId: tour.threadId, resourceId: tour.resourceId }
+  const longest = (await agent.listRuns(scope)).runs.toSorted((one, other) => other.steps.length - one.steps.length)[0]
+  const [signal] = (await agent.listSignals(scope)).signals.toReversed()
+  const inspected = {
+    timeline: `timeline?signal=${signal?.id}`, prompt: `runs/${longest?.runId}/steps/${(longest?.steps.length ?? 1) - 1}`,
+  }
+  for (const [name, path] of Object.entries(inspected)) {
+    for (const [page, theme] of [[light, 'light'], [dark, 'dark'], [phone, 'phone']] as const) {
+      await page.goto(`${server.studioUrl.split('?')[0]}/${path}`)
+      await page.locator('.timeline, .prefix').waitFor()
+      await shoot(page, `${name}-${theme}`)
+    }
+  }
+  for (const panel of ['watches', 'prompt', 'memory', 'inbox', 'runs', 'lanes', 'recall']) {
     await light.goto(`${server.studioUrl}?panel=${panel}`)
     await light.locator('.panel-body > *').first().waitFor()
     await shoot(light, `panel-${panel}-light`)

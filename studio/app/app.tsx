@@ -11,6 +11,9 @@ import { Link, usePlace } from './router.tsx'
 import { SessionProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
 
+const TimelinePage = lazy(() => import('../timeline/timeline-page.tsx').then((module) => ({ default: module.TimelinePage })))
+const StepPage = lazy(() => import('../prompt/step-page.tsx').then((module) => ({ default: module.StepPage })))
+const ProcessesView = lazy(() => import('../views/processes.tsx').then((module) => ({ default: module.ProcessesView })))
 const SignalPage = lazy(() => import('../views/signal.tsx').then((module) => ({ default: module.SignalPage })))
 
 export function App() {
@@ -28,11 +31,15 @@ export function App() {
 /** The view of the address. */
 function View(): ReactNode {
   const { segments } = usePlace()
-  const [view = 'threads', id, below, belowId] = segments
+  const [view = 'threads', id, below, belowId, , step = ''] = segments
   switch (view) {
     case 'threads':
       if (id === undefined) return <ThreadsView />
       if (below === 'signals' && belowId !== undefined) return <SignalPage threadId={id} signalId={belowId} />
+      if (below === 'timeline') return <TimelinePage key={id} threadId={id} />
+      if (below === 'runs' && belowId !== undefined && /^\d+$/.test(step)) {
+        return <StepPage key={id} threadId={id} runId={belowId} step={Number(step)} />
+      }
       return <ThreadPage key={id} threadId={id} />
     case 'attention':
       return <AttentionView />
@@ -42,6 +49,8 @@ function View(): ReactNode {
       return id === undefined ? <AgentsView /> : <AgentPage key={id} agentId={id} />
     case 'schedules':
       return <SchedulesView />
+    case 'processes':
+      return <ProcessesView />
     case 'watches':
       return <WatchesView watchId={id} />
     default:

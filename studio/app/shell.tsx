@@ -14,6 +14,7 @@ const views = [
   { id: 'agents', label: 'Agents', key: 'a' },
   { id: 'schedules', label: 'Schedules', key: 's' },
   { id: 'watches', label: 'Watches', key: 'w' },
+  { id: 'processes', label: 'Processes', key: 'p' },
 ] as const
 
 /** Navigation beside the view; below it on a phone. */

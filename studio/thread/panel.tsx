@@ -1,7 +1,7 @@
 import { lazy, Suspense, type ComponentType } from 'react'
 import type { Thread } from 'heed/react'
 import { useShortcut } from '../app/keys.tsx'
-import { setQuery, usePlace } from '../app/router.tsx'
+import { hrefOf, navigate, setQuery, usePlace } from '../app/router.tsx'
 import { Loading } from '../parts/states.tsx'
 import { Queue } from './queue.tsx'
 
@@ -18,6 +18,7 @@ const state = () => import('../panels/state.tsx')
 const memory = () => import('../panels/memory.tsx')
 const inbox = () => import('../panels/inbox.tsx')
 const prompt = () => import('../panels/prompt.tsx')
+const runs = () => import('../panels/runs.tsx')
 
 const panels: ReadonlyArray<{ id: string; label: string; key: string; Panel: ComponentType<PanelProps> }> = [
   { id: 'queue', label: 'Queue', key: 'q', Panel: Queue },
@@ -27,6 +28,7 @@ const panels: ReadonlyArray<{ id: string; label: string; key: string; Panel: Com
   { id: 'memory', label: 'Memory', key: 'm', Panel: lazily(memory, 'MemoryPanel') },
   { id: 'recall', label: 'Recall', key: 'r', Panel: lazily(memory, 'RecallPanel') },
   { id: 'prompt', label: 'Prompt', key: 'p', Panel: lazily(prompt, 'PromptPanel') },
+  { id: 'runs', label: 'Runs', key: 'u', Panel: lazily(runs, 'RunsPanel') },
 ]
 
 /** The panels beside the transcript. The open one is in the address. */
@@ -34,6 +36,7 @@ export function ThreadPanel(props: PanelProps) {
   const { query } = usePlace()
   const open = panels.find(({ id }) => id === query.get('panel')) ?? panels[0]
   for (const { id, label, key } of panels) useShortcut(key, `${label} panel`, 'Thread', () => setQuery({ panel: id }))
+  useShortcut('t', 'Timeline', 'Thread', () => navigate(hrefOf(['threads', props.scope.threadId, 'timeline'])))
   useShortcut('Escape', 'Back to the transcript', 'Thread', () => setQuery({ panel: undefined }))
   if (!open) return null
   const counts: Record<string, number> = { queue: props.thread.queued.length, inbox: props.thread.inbox?.pending ?? 0 }

@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'react'
-import { isHeedError } from 'heed/client'
 import { useThread, type Thread } from 'heed/react'
-import { useAction, useQuery } from '../app/query.ts'
+import { useAction } from '../app/query.ts'
 import { hrefOf, Link, navigate, setQuery, usePlace } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
-import { Empty, Failed, Loading, Status } from '../parts/states.tsx'
+import { Empty, Failed, Status } from '../parts/states.tsx'
 import { Approvals } from './approval.tsx'
 import { Composer } from './composer.tsx'
+import { scopeOf, WithThread, type KnownThread } from './known-thread.tsx'
 import { ThreadPanel } from './panel.tsx'
 import type { RowActions } from './row.tsx'
 import { SignalDialog } from './signal-dialog.tsx'
@@ -15,33 +15,7 @@ import { Transcript } from './transcript.tsx'
 
 /** One thread: its transcript, the decisions that it waits for, the composer, and the panels beside it. */
 export function ThreadPage({ threadId }: { threadId: string }) {
-  const { client, agents } = useSession()
-  const { query } = usePlace()
-  const row = useQuery(`thread ${threadId}`, () =>
-    client
-      .memory()
-      .getThreadById({ threadId })
-      .catch((error: unknown) => {
-        if (isHeedError(error) && error.code === 'thread_not_found') return null
-        throw error
-      }),
-  )
-  if (row.isLoading) return <Loading rows={6} />
-  if (row.error !== undefined)
-    return (
-      <div className="page">
-        <Failed error={row.error} onRetry={row.reload} />
-      </div>
-    )
-  const agentId = query.get('agent') ?? row.data?.agentId ?? agents[0]?.id
-  if (agentId === undefined)
-    return (
-      <Empty title="This server has no agents.">
-        <p>Add one to the Heed that it serves.</p>
-      </Empty>
-    )
-  const resourceId = row.data?.resourceId ?? query.get('resource') ?? undefined
-  return <OpenThread key={agentId} threadId={threadId} resourceId={resourceId} agentId={agentId} title={row.data?.title ?? ''} />
+  return <WithThread threadId={threadId}>{(thread) => <OpenThread key={thread.agentId} {...thread} />}</WithThread>
 }
 
 /** The messages up to this one: by their ids where all are loaded, else by the time of this one. */
@@ -52,14 +26,7 @@ function upTo({ messages, hasOlder }: Thread, messageId: string): { messageIds: 
   return { messageIds: messages.slice(0, at + 1).map(({ id }) => id) }
 }
 
-interface OpenThreadProps {
-  threadId: string
-  resourceId: string | undefined
-  agentId: string
-  title: string
-}
-
-function OpenThread({ threadId, resourceId, agentId, title }: OpenThreadProps) {
+function OpenThread({ threadId, resourceId, agentId, title }: KnownThread) {
   const { client, agents } = useSession()
   const { query } = usePlace()
   const thread = useThread({ threadId, agent: agentId, client, ...(resourceId === undefined ? {} : { resourceId }) })
@@ -79,7 +46,7 @@ function OpenThread({ threadId, resourceId, agentId, title }: OpenThreadProps) {
     })
     navigate(hrefOf(['threads', clone.id], { agent: agentId }))
   })
-  const scope = { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
+  const scope = scopeOf({ threadId, resourceId, agentId, title })
   return (
     <div className="thread" data-panel={query.get('panel') ?? undefined}>
       <section className="thread-main" aria-label="Thread">
@@ -106,7 +73,7 @@ function OpenThread({ threadId, resourceId, agentId, title }: OpenThreadProps) {
   )
 }
 
-function ThreadHead({ threadId, resourceId, agentId, title, thread }: OpenThreadProps & { thread: Thread }) {
+function ThreadHead({ threadId, resourceId, agentId, title, thread }: KnownThread & { thread: Thread }) {
   const { agents } = useSession()
   return (
     <header className="thread-head">
@@ -134,6 +101,9 @@ function ThreadHead({ threadId, resourceId, agentId, title, thread }: OpenThread
           )}
         </p>
       </div>
+      <Link className="button timeline-link" to={['threads', threadId, 'timeline']}>
+        Timeline
+      </Link>
       <Connection thread={thread} />
       <Status status={thread.status} />
       <button type="button" className="panel-toggle" onClick={() => setQuery({ panel: 'queue' })}>

@@ -22,7 +22,10 @@ export function SignalPage({ threadId, signalId }: { threadId: string; signalId:
         <Link to={['threads', threadId]} query={{ at: signalId }}>
           {threadId}
         </Link>{' '}
-        <span className="mono">{signalId}</span>
+        <span className="mono">{signalId}</span>{' '}
+        <Link to={['threads', threadId, 'timeline']} query={{ signal: signalId }}>
+          Timeline
+        </Link>
       </p>
       {isLoading && <Loading />}
       <Failed error={error} onRetry={reload} />
@@ -37,6 +40,20 @@ export function SignalPage({ threadId, signalId }: { threadId: string; signalId:
           <dd>{routes[data.route] ?? data.route}</dd>
           <dt>Accepted</dt>
           <dd>{exactOf(data.acceptedAt)}</dd>
+          {data.drainedAt !== undefined && (
+            <>
+              <dt>Taken</dt>
+              <dd>
+                {exactOf(data.drainedAt)}, by process <span className="mono">{data.owner}</span> under epoch {data.epoch}
+              </dd>
+            </>
+          )}
+          {data.settledAt !== undefined && (
+            <>
+              <dt>Settled</dt>
+              <dd>{exactOf(data.settledAt)}</dd>
+            </>
+          )}
           {data.ahead !== undefined && (
             <>
               <dt>Before it</dt>
@@ -48,7 +65,12 @@ export function SignalPage({ threadId, signalId }: { threadId: string; signalId:
               <dt>Run</dt>
               <dd className="mono">
                 {data.runId}
-                {data.step === undefined ? '' : `, first in the prompt of step ${data.step + 1}`}
+                {data.step !== undefined && (
+                  <>
+                    , first in the prompt of{' '}
+                    <Link to={['threads', threadId, 'runs', data.runId, 'steps', String(data.step)]}>step {data.step}</Link>
+                  </>
+                )}
               </dd>
             </>
           )}

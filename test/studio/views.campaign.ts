@@ -22,6 +22,7 @@ const views: Record<string, string> = {
   '/watches': '.verdicts', '/threads/release-2.1.0': '.row-agent', '/threads/release-2.1.0?panel=queue': '.panel-body > *', '/threads/release-2.1.0?panel=inbox': '.notification',
   '/threads/release-2.1.0?panel=lanes': '.lane .json', '/threads/release-2.1.0?panel=watches': '.verdicts', '/threads/release-2.1.0?panel=memory': '.panel-body .card',
   '/threads/release-2.1.0?panel=recall': '.panel-body .empty', '/threads/release-2.1.0?panel=prompt': '.parts', '/nowhere': 'h1',
+  '/threads/release-2.1.0?panel=runs': '.run', '/threads/release-2.1.0/timeline': '.timeline', '/threads/release-2.1.0/timeline?as=table': '.moments', '/processes': 'tbody tr',
 }
 
 describe.skipIf(missing)(`the views of Studio${why}`, () => {
@@ -70,13 +71,17 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     await agent.schedules.create({ ...scope, message: 'Report.', every: 3_600_000 })
     await agent.sendMessage({ message: requests.ask, threadId: 'second', resourceId: 'demo-user' })
     await expect.poll(async () => (await agent.listSuspendedRuns()).runs.length).toBe(1)
+    const [run] = (await agent.listRuns({ ...scope, perPage: 1 })).runs
+    const ofStep = `/threads/${scope.threadId}/runs/${run?.runId}/steps/1`
+    const [signal] = (await agent.listSignals({ ...scope, limit: 1 })).signals
+    const all = { ...views, [ofStep]: '.parts', [`${ofStep}?as=raw`]: '.raw-prompt', [`/threads/${scope.threadId}/signals/${signal?.id}`]: '.facts' }
     const kinds = [
       { colorScheme: 'light' as const, viewport: { width: 1440, height: 900 } }, { colorScheme: 'dark' as const, viewport: { width: 1440, height: 900 } },
       { colorScheme: 'light' as const, viewport: { width: 390, height: 844 }, hasTouch: true },
     ]
     for (const kind of kinds) {
       const page = await newPage({ ...kind, reducedMotion: 'reduce' })
-      for (const [path, content] of Object.entries(views)) {
+      for (const [path, content] of Object.entries(all)) {
         await page.goto(url() + path)
         await page.locator(content).first().waitFor()
         expect({ path, ...kind, found: await violations(page) }).toEqual({ path, ...kind, found: [] })

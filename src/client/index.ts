@@ -4,6 +4,7 @@ import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/repl
 import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions, type OverWire } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
+import { ThreadListSubscription } from './thread-list.ts'
 
 /** The principal of a client. */
 export interface Me {
@@ -87,6 +88,12 @@ export class HeedClient {
     return this.#connection.json('/processes', { query: { ...query } })
   }
 
+  /** Subscribes to the list of threads of a resource: to its changes, of all processes. */
+  async subscribeToThreads(query: MemoryScope = {}): Promise<ThreadListSubscription> {
+    checkNames('subscribeToThreads()', query, ['agentId', 'resourceId'])
+    return ThreadListSubscription.open(this.#connection, query)
+  }
+
   /** The notifications of all threads of a resource, newest first. `after`: the `next` of the page before. */
   async listNotifications(
     query: RequestedNotifications & MemoryScope & { threadId?: string } = {},
@@ -142,7 +149,10 @@ export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
-export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
+export type { Reconnect } from './reconnecting.ts'
+export type { ProcessOptions, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
+export type { ThreadListSubscription } from './thread-list.ts'
+export type { ThreadChange } from '../thread/stream/thread-changes.ts'
 export type { OverWire, ThreadScope } from './connection.ts'
 export type { WatchEvent } from '../message/chunk.ts'
 export { HeedError, isHeedError } from '../base/errors.ts'

@@ -1,8 +1,8 @@
 import { checkNames } from '../base/arguments.ts'
-import { isHeedError } from '../base/errors.ts'
 import { cursorHeader } from '../base/stream-headers.ts'
 import type { Chunk } from '../message/chunk.ts'
-import { backoff, pause, readEvents, retryAfterMs, type Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { reconnecting, type Reconnect } from './reconnecting.ts'
 
 export interface SubscribeParams {
   threadId: string
@@ -18,17 +18,6 @@ export interface SubscribeParams {
 }
 
 export const subscribeFields = ['threadId', 'resourceId', 'after', 'snapshot', 'inbox', 'watches']
-
-export interface Reconnect {
-  /** How many attempts in a row may fail. Defaults to no limit. */
-  maxRetries?: number
-  /** The first pause; it grows with every failure and is reset when a stream begins. Defaults to 500 ms. */
-  delayMs?: number
-  /** Called when the connection is lost, before it is opened again. */
-  onLost?: () => void
-  /** Called when a stream has begun, also the first time. */
-  onOpen?: () => void
-}
 
 export interface ProcessOptions {
   /** Called with each chunk, one after the other. An error that it throws ends the stream. */
@@ -82,43 +71,22 @@ export class ThreadSubscription {
 
   /** The same as an async iterable. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
-    if (typeof reconnect === 'object') checkNames('reconnect', reconnect, ['maxRetries', 'delayMs', 'onLost', 'onOpen'])
-    const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
-    const { signal } = this.#connection
-    const stopped = signal ? AbortSignal.any([this.#closed.signal, signal]) : this.#closed.signal
-    let failures = 0
-    while (!this.#closed.signal.aborted) {
-      let failure: unknown
-      let isCallbackError = false
-      try {
-        const response = this.#response ?? (await this.#subscribe())
+    const source = {
+      open: () => {
+        const response = this.#response
         this.#response = undefined
-        failures = 0
-        try {
-          onOpen?.()
-        } catch (error) {
-          isCallbackError = true
-          await response.body?.cancel().catch(() => {})
-          throw error
-        }
-        // If the connection is lost before the first chunk, the stream continues from its start.
+        return response ?? this.#subscribe()
+      },
+      // If the connection is lost before the first chunk, the stream continues from its start.
+      onResponse: (response: Response) => {
         this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
-        for await (const value of readEvents(response, this.#connection.maxSilenceMs(response))) {
-          const chunk = value as Chunk
-          this.#track(chunk)
-          yield chunk
-        }
-        if (reconnect === false) return
-      } catch (error) {
-        if (this.#closed.signal.aborted) return
-        signal?.throwIfAborted()
-        // An error of a callback is final. An error of the `headers` function is not: a token may be available later.
-        if (isCallbackError || reconnect === false || failures >= maxRetries || isFinal(error)) throw error
-        failure = error
-      }
-      if (failures++ >= maxRetries) return
-      onLost?.()
-      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), retryAfterMs(failure)), stopped).catch(() => {})
+      },
+      closed: this.#closed.signal,
+    }
+    for await (const value of reconnecting(this.#connection, source, reconnect)) {
+      const chunk = value as Chunk
+      this.#track(chunk)
+      yield chunk
     }
   }
 
@@ -148,9 +116,4 @@ export class ThreadSubscription {
     if (chunk.type === 'start') this.#runId = chunk.runId
     else if (chunk.type === 'finish' || chunk.type === 'error' || chunk.type === 'abort') this.#runId = null
   }
-}
-
-/** A new attempt would get the same error. */
-function isFinal(error: unknown): boolean {
-  return isHeedError(error) && !error.retryable
 }

@@ -11,6 +11,7 @@ import { defaultStorageKey, defaultStorage } from '../store/default.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { RunSlotPool } from '../thread/runtime/run-slots.ts'
 import { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import { ThreadChanges } from '../thread/stream/thread-changes.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 import { Watches, type ReceivePolicy, type WatchesOptions } from '../watch/watches.ts'
 import { EphemeralRuns } from './ephemeral-runs.ts'
@@ -44,6 +45,7 @@ export class Site implements RunEnvironment {
   readonly schedules: Schedules
   readonly watches: Watches
   readonly pruner: Pruner
+  readonly threadChanges: ThreadChanges
   readonly ephemeralRuns = new EphemeralRuns()
   /** Absent where no policies are configured. */
   readonly toolPolicy: ToolPolicy | undefined
@@ -79,7 +81,12 @@ export class Site implements RunEnvironment {
       hasChannelsElsewhere: options.hasChannels,
     })
     this.pruner = new Pruner(this.threads, () => this.storage())
-    for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.pruner]) this.threads.addService(service)
+    this.threadChanges = new ThreadChanges(async () => {
+      await this.threads.open()
+      return this.threads
+    })
+    const services = [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.pruner, this.threadChanges]
+    for (const service of services) this.threads.addService(service)
     if (onOpen) this.threads.addService({ onOpen, close: async () => {} })
   }
 

@@ -8,8 +8,13 @@ export interface Query<T> {
   reload: () => void
 }
 
-/** Reads when the key changes, on `reload()`, and every `everyMs` while the page is visible. */
-export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyMs }: { everyMs?: number } = {}): Query<T> {
+interface QueryOptions {
+  everyMs?: number
+  version?: number
+}
+
+/** Reads when the key or the version changes, on `reload()`, and every `everyMs` while the page is visible. */
+export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyMs, version }: QueryOptions = {}): Query<T> {
   const [state, setState] = useState<{ key: string | null; data?: T; error?: unknown }>({ key: null })
   const [count, setCount] = useState(0)
   const reader = useRef(read)
@@ -26,7 +31,7 @@ export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyM
     return () => {
       isCurrent = false
     }
-  }, [key, count])
+  }, [key, count, version])
 
   useEffect(() => {
     if (key === null || everyMs === undefined) return

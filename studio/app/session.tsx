@@ -1,5 +1,6 @@
 import { createContext, useContext, useMemo, useState, type ReactNode } from 'react'
 import { HeedClient, isHeedError, type AgentDetails } from 'heed/client'
+import { LiveProvider } from './live.tsx'
 import { useQuery, type Query } from './query.ts'
 import { SignIn } from './sign-in.tsx'
 
@@ -49,7 +50,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   if (isUnauthorized(agents.error)) return <SignIn wasRejected={key !== undefined} onKey={setKey} />
   if (!session) return <Starting error={agents.error} onRetry={agents.reload} />
-  return <SessionContext value={session}>{children}</SessionContext>
+  return (
+    <SessionContext value={session}>
+      <LiveProvider client={client}>{children}</LiveProvider>
+    </SessionContext>
+  )
 }
 
 function isUnauthorized(error: unknown): boolean {

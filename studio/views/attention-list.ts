@@ -1,8 +1,8 @@
 import { useMemo } from 'react'
 import type { AgentClient, ParkedRun } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useQuery } from '../app/query.ts'
 import { useSession } from '../app/session.tsx'
-import { listMs } from './thread-list.ts'
 
 export type SuspendedRun = Awaited<ReturnType<AgentClient['listSuspendedRuns']>>['runs'][number]
 
@@ -31,7 +31,7 @@ export function useAttention(): Attention {
       )
       return { suspended: all.flatMap((one) => one.suspended), parked: all.flatMap((one) => one.parked) }
     },
-    { everyMs: listMs },
+    useLive(),
   )
   const { suspended = [], parked = [] } = data ?? {}
   const calls = suspended.reduce((sum, run) => sum + run.toolCalls.length, 0)

@@ -1,11 +1,12 @@
 import type { MemoryClient } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useQuery, type Query } from '../app/query.ts'
 import { useSession } from '../app/session.tsx'
 
 type ThreadList = Awaited<ReturnType<MemoryClient['listThreads']>>
 export type ThreadItem = ThreadList['threads'][number]
 
-/** How often lists are read again: the server has no stream of all threads. */
+/** How often other lists are read again. */
 export const listMs = 3_000
 
 /** The threads that changed last, first. */
@@ -20,6 +21,6 @@ export function useThreads({ perPage, page = 0, resourceId }: { perPage: number;
         orderBy: { field: 'updatedAt', direction: 'DESC' },
         ...(resourceId === undefined ? {} : { resourceId }),
       }),
-    { everyMs: listMs },
+    useLive(),
   )
 }

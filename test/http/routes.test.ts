@@ -80,6 +80,7 @@ const rows: Row[] = [
   { route: 'GET /memory/threads/{threadId}/working-memory', query: `${agentId}&resourceId=${resourceId}` },
   { route: 'POST /memory/threads/{threadId}/working-memory', query: agentId, body: () => ({ workingMemory: '# Ada', resourceId }) },
   { route: 'GET /memory/search', query: `${agentId}&resourceId=${resourceId}&threadId=${threadId}&searchQuery=Hi&limit=5` },
+  { route: 'GET /events', query: `${agentId}&resourceId=${resourceId}`, until: ': connected' },
   { route: 'GET /memory/config', query: agentId },
   { route: 'GET /memory/status', query: agentId },
 ]

@@ -45,6 +45,7 @@ const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })
 
 export const calls: Calls = {
   '/api/me': { get: ({ client }) => client.GET('/api/me', {}) },
+  '/api/events': { get: ({ client }) => client.GET('/api/events', { params: { query: { agentId, resourceId } }, parseAs }) },
   '/api/processes': { get: ({ client }) => client.GET('/api/processes', { params: { query: { agentId } } }) },
   '/api/notifications': { get: ({ client }) => client.GET('/api/notifications', { params: { query: { agentId, resourceId, status: ['pending'], limit: 5 } } }) },
   '/api/agents/{agentId}/threads/{threadId}/runs': {

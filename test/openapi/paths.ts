@@ -49,6 +49,10 @@ export interface paths {
     /** Aborts the active run of a thread */
     post: operations["postAgentsAgentIdThreadsAbort"];
   };
+  "/api/events": {
+    /** The threads of a resource that change: status, run, title and process of each, and those that are deleted */
+    get: operations["getEvents"];
+  };
   "/api/agents/{agentId}/threads/{threadId}/queue": {
     /** The pending signals of a thread, in order */
     get: operations["getAgentsAgentIdThreadsThreadIdQueue"];
@@ -1209,6 +1213,31 @@ export interface operations {
           "application/json": {
             aborted: boolean;
           };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The threads of a resource that change: status, run, title and process of each, and those that are deleted */
+  getEvents: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The threads of a resource that change: status, run, title and process of each, and those that are deleted */
+      200: {
+        content: {
+          "text/event-stream": string;
         };
       };
       /** @description The error. */

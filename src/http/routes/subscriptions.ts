@@ -6,8 +6,11 @@ import type { Chunk } from '../../message/chunk.ts'
 import type { NotificationStatus } from '../../store/contract/notifications.ts'
 import type { ThreadSnapshot } from '../../thread/stream/snapshot.ts'
 import type { AgentThreadSubscription } from '../../thread/stream/subscription.ts'
-import { requireResource } from '../auth/principal.ts'
-import { isForbidden, scopeOf, threadIdOf, unlessForeign } from '../request/access.ts'
+import type { ThreadChange } from '../../thread/stream/thread-changes.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import {
+  isForbidden, memoryAgent, memoryQuery, scopeOf, threadIdOf, unlessForeign, type MemoryQuery,
+} from '../request/access.ts'
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { aborted, ticketIssued } from '../schema/response-schemas.ts'
@@ -68,7 +71,28 @@ export const subscriptions: readonly Route[] = [
       return unlessForeign(call, aborting, () => ({ aborted: false }))
     },
   }),
+  route<never, MemoryQuery>({
+    method: 'GET', path: '/events',
+    summary: 'The threads of a resource that change: status, run, title and process of each, and those that are deleted',
+    response: 'events', read: true, query: object(memoryQuery),
+    async handle(call) {
+      const resourceId = resolveResource(call.principal, call.query.resourceId)
+      const changes = await (await memoryAgent(call)).site().threadChanges.open(resourceId)
+      return call.events.respond(threadChunks(changes), { ids: false }, () => void changes.return?.())
+    },
+  }),
 ]
+
+function threadChunks(changes: AsyncIterableIterator<ThreadChange>): AsyncIterable<StreamedChunk> {
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const { done, value } = await changes.next()
+        return done ? { done, value: undefined } : { done: false, value: { type: 'data-thread', data: value } }
+      },
+    }),
+  }
+}
 
 async function subscribe(call: Call<unknown, unknown>, body: SubscribeBody, ids: boolean): Promise<Response> {
   const { heed, agent, principal, events, gracePeriod } = call

@@ -239,7 +239,7 @@ function Waiting({ from, to, scale }: { from: number; to: number; scale: Scale }
   )
 }
 
-/** Marks differ in their shapes, not in colour alone. */
+/** Marks differ in their shapes, not in color alone. */
 const shapes: Readonly<Record<string, string>> = {
   accepted: 'M0 -4 A4 4 0 1 0 0.01 -4 Z',
   drained: 'M0 -6 L6 0 L0 6 L-6 0 Z',

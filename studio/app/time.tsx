@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The time, to the second. All displays share one timer. */
-function useNow(): number {
+export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now)
 }
 

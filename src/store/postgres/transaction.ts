@@ -11,7 +11,7 @@ import type { Session } from './sessions.ts'
 /** Names of prepared statements, by text. */
 const names = new Map<string, string>()
 
-function nameOf(text: string): string {
+export function nameOf(text: string): string {
   let name = names.get(text)
   if (name === undefined) names.set(text, (name = `heed_${createHash('sha1').update(text).digest('hex').slice(0, 20)}`))
   return name

@@ -15,7 +15,8 @@ Examples
   npm create heed my-agents -- --template hono --model openai/gpt-5.5 --install
 
 Options
-  --template NAME   ${Object.entries(templates).map(([name, about]) => `${name}: ${about}`).join('; ')} (else minimal)
+  --template NAME   what the project has; else minimal
+${Object.entries(templates).map(([name, about]) => `                      ${name.padEnd(12)}${about}`).join('\n')}
   --model MODEL     such as openai/gpt-5.5 or anthropic/claude-sonnet-4-6; none is a scripted model, without a key (else none)
   --install         install the packages
   --json            print JSON

@@ -28,7 +28,8 @@ try {
   report('api', { summary: `${names} reports`, problems: write ? [] : apiProblems(stored, current) })
   const documentation = readDocumentation(root, types)
   const { files, problems } = buildSite(root, join(types, 'site'), documentation)
-  report('docs', { summary: `${files} files of the site`, problems })
+  const undocumented = documentation.reference.undocumented.names.map((name) => `${name} has no doc comment: say what it is, and what a caller may rely on.`)
+  report('docs', { summary: `${files} files of the site`, problems: [...problems, ...undocumented] })
 } finally {
   rmSync(types, { recursive: true, force: true })
 }

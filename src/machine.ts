@@ -30,6 +30,7 @@ export function nextThreadStatus(status: ThreadStatus, event: ThreadEvent): Thre
   return threadTable[status][event]
 }
 
+/** The state of a signal in the mailbox. */
 export type SignalState = 'pending' | 'taken' | 'consumed' | 'rejected' | 'cancelled'
 
 export type SignalEvent =
@@ -60,7 +61,9 @@ export const signalStates = Object.keys(signalTable) as SignalState[]
 export const threadTransitions = threadTable
 export const signalTransitions = signalTable
 
+/** What a signal does on an active thread. */
 export type ActiveBehavior = 'deliver' | 'interrupt' | 'persist' | 'discard'
+/** What a signal does on an idle thread. */
 export type IdleBehavior = 'wake' | 'persist' | 'discard'
 
 /** All values, in the order in which errors and schemas list them. The compiler demands that none is missing. */

@@ -172,6 +172,7 @@ export interface SuspendedRun {
   }>
 }
 
+/** Which suspended runs `listSuspendedRuns()` returns. */
 export interface SuspendedRunsFilter {
   threadId?: string
   resourceId?: string
@@ -184,6 +185,7 @@ export interface SuspendedRunsFilter {
   total?: boolean
 }
 
+/** A page of suspended runs. */
 export interface SuspendedRuns {
   runs: SuspendedRun[]
   /** On request. */

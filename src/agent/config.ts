@@ -31,6 +31,7 @@ export type RemoteOption =
   | 'activeTools' | 'modelSettings' | 'modelSettings.headers' | 'structuredOutput' | 'clientTools' | 'instructions' | 'system'
   | 'requireToolApproval' | 'maxSteps' | 'toolChoice' | 'providerOptions' | 'runId'
 
+/** What limited principals may set over HTTP. */
 export interface RemoteOptions {
   /**
    * The options of a run that they may set. Defaults to those that change nothing of the agent: `structuredOutput`, `clientTools`. Ids of
@@ -47,6 +48,7 @@ const remoteOptions: readonly RemoteOption[] = [
   'maxSteps', 'toolChoice', 'providerOptions', 'runId',
 ]
 
+/** The options of an `Agent`. */
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
   /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */
   id?: Id

@@ -142,4 +142,5 @@ type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
 
 /** The result of `generate()`, typed by the agent's tools and by the schema of its structured output. */
 export type GenerateResult<Tools extends ToolsInput, S> = RunResult<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
+/** The streams and promises of a run that `stream()` began. */
 export type StreamResult<Tools extends ToolsInput, S> = AgentStream<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>

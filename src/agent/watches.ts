@@ -18,11 +18,13 @@ export type { ExplainedWatch, WatchDetails, WatchInput, WatchRecord, WatchTarget
 
 /** A watch of an agent. With a `resourceId`, watches of other resources are not found. */
 export type AgentWatchScope = Pick<WatchScope, 'id' | 'resourceId' | 'threadId'>
+/** A page of watches. */
 export interface WatchPage {
   watches: WatchRecord[]
   more: boolean
 }
 
+/** Which watches of an agent a list has. */
 export type AgentWatchQuery = Partial<Omit<WatchQuery, 'agentId'>>
 
 /** What the watches of a site need of their agent. */

@@ -9,6 +9,7 @@ export interface Clock {
   after(ms: number, run: () => void, options?: { background?: boolean }): Timer
 }
 
+/** A timer of a clock. */
 export interface Timer {
   cancel(): void
 }
@@ -16,6 +17,7 @@ export interface Timer {
 /** The longest delay of a system timer. A longer one would fire at once, so it is waited for in parts. */
 const maxTimerMs = 2 ** 31 - 1
 
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, run, options) {

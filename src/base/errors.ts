@@ -104,6 +104,7 @@ export type HeedErrorCode =
   /** Other processes on the store can't be reached. */
   | 'bus_failed'
 
+/** What an error has besides its code and message. */
 export interface HeedErrorOptions {
   /** True when the same call may succeed later, unchanged. */
   retryable?: boolean

@@ -1,4 +1,6 @@
+/** A value of JSON. */
 export type JSONValue = null | string | number | boolean | JSONValue[] | JSONObject
+/** An object of JSON. Undefined fields are left out. */
 export type JSONObject = { [key: string]: JSONValue | undefined }
 
 /** True for every object but arrays. */

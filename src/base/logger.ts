@@ -3,6 +3,7 @@ import { checkNames, refused } from './arguments.ts'
 import { ProgressBar, type Progress } from './progress-bar.ts'
 import { redact, redactText } from './redact.ts'
 
+/** How important a line of the log is. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Facts beside a message: ids, counts, the error. Plain data. */
@@ -23,6 +24,7 @@ export interface Logger {
 
 const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
+/** What a logger writes, and how. */
 export interface ConsoleLoggerOptions {
   /** The lowest level that is written. Defaults to `warn`. */
   level?: LogLevel | 'silent'
@@ -115,4 +117,5 @@ function jsonLine(level: LogLevel, message: string, fields: LogFields | undefine
 /** Writes warnings and errors to standard error, and draws bars there if it is a terminal. */
 export const consoleLogger: Logger = createConsoleLogger()
 
+/** Logs nothing. */
 export const silentLogger: Logger = markRedacting(loggerOf(() => undefined))

@@ -19,6 +19,7 @@ export interface Bus {
   connect(options: BusConnectOptions): Promise<BusConnection>
 }
 
+/** A process that joins the bus of a storage. */
 export interface BusConnectOptions {
   /**
    * Names the storage. One bus may serve many: connections of different namespaces never meet, even where their ids and the ids of their
@@ -30,6 +31,7 @@ export interface BusConnectOptions {
   handler: BusHandler
 }
 
+/** What a process does with what the bus brings. */
 export interface BusHandler {
   /** Must not throw. */
   onMessage(message: BusMessage, from: string): void

@@ -20,6 +20,7 @@ export interface ChannelDelivery {
   answer?: ChannelAnswer
 }
 
+/** A reply that an adapter sends. */
 export interface ChannelReply {
   /** The address of the sender that is answered. Only `sender.verified` of its message says whether it is the sender's. */
   to: string
@@ -31,6 +32,7 @@ export interface ChannelReply {
   abortSignal: AbortSignal
 }
 
+/** What the provider answered to a reply. */
 export interface SentReply {
   /** The provider's id of the sent message. */
   providerId?: string

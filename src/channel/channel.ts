@@ -8,6 +8,7 @@ import type { ChannelAdapter, ChannelAnswer, ChannelDelivery, ChannelReply, Chan
 import { Contacts } from './contacts.ts'
 import { checkMessage, type InboundMessage } from './message.ts'
 
+/** The options of a `Channel`. */
 export interface ChannelOptions {
   /** Identifies the channel among those of its kind, in policies, and in the URL of its webhook. */
   id: string

@@ -26,6 +26,7 @@ export interface InboundMessage {
   truncated?: true
 }
 
+/** A file of a message; its contents are not fetched. */
 export interface InboundAttachment {
   filename?: string
   mediaType?: string

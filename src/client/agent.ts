@@ -30,6 +30,7 @@ export type SendTarget = Pick<SendOptions, 'runId' | 'resourceId' | 'threadId' |
   wait?: 'outcome'
 }
 
+/** The server's answer to a send: the signal is stored. */
 export interface SendAnswer {
   accepted: true
   runId: string

@@ -2,6 +2,7 @@ import { HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
 import { heartbeatHeader } from '../base/stream-headers.ts'
 import { encodeBody } from './body.ts'
 
+/** The options of `HeedClient`. */
 export interface ClientOptions {
   /** The URL of the server, such as `http://localhost:4111`. */
   baseUrl: string
@@ -325,6 +326,7 @@ export type OverWire<T> = T extends Date ? string
   : T extends object ? { [Key in keyof T as T[Key] extends (...args: never) => unknown ? never : Key]: OverWire<T[Key]> }
   : T
 
+/** A thread, and its resource if the principal has several. */
 export interface ThreadScope {
   threadId: string
   resourceId?: string

@@ -12,6 +12,7 @@ import type { UpdateMessagesArgs } from '../memory/writing.ts'
 import type { ThreadRow } from '../store/contract/threads.ts'
 import type { Connection, OverWire } from './connection.ts'
 
+/** The agent and the resource whose memory is meant. */
 export interface MemoryScope {
   /** The agent whose memory it is. Defaults to the server's first agent. */
   agentId?: string

@@ -18,6 +18,7 @@ export interface NotificationAnswer {
   duplicate?: true
 }
 
+/** Which notifications of a thread a list has. */
 export interface NotificationFilter extends ThreadScope, RequestedNotifications {}
 
 /** The inbox of an agent. */

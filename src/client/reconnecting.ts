@@ -2,6 +2,7 @@ import { checkNames } from '../base/arguments.ts'
 import { isHeedError } from '../base/errors.ts'
 import { backoff, pause, readEvents, retryAfterMs, type Connection } from './connection.ts'
 
+/** How a stream that was lost is continued. */
 export interface Reconnect {
   /** How many attempts in a row may fail. Defaults to no limit. */
   maxRetries?: number

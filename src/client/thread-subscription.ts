@@ -4,6 +4,7 @@ import type { Chunk } from '../message/chunk.ts'
 import type { Connection } from './connection.ts'
 import { reconnecting, type Reconnect } from './reconnecting.ts'
 
+/** Which thread is subscribed to, and from where. */
 export interface SubscribeParams {
   threadId: string
   resourceId?: string
@@ -19,6 +20,7 @@ export interface SubscribeParams {
 
 export const subscribeFields = ['threadId', 'resourceId', 'after', 'snapshot', 'inbox', 'watches']
 
+/** What happens with the chunks of a subscription. */
 export interface ProcessOptions {
   /** Called with each chunk, one after the other. An error that it throws ends the stream. */
   onChunk: (chunk: Chunk) => void | Promise<void>

@@ -92,6 +92,7 @@ export class Channels {
   }
 }
 
+/** Which replies `listReplies()` returns. */
 export type ReplyListQuery = Partial<ReplyQuery>
 
 function checkScope(method: string, scope: ReplyScope): ReplyScope {

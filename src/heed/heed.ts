@@ -20,6 +20,7 @@ import { checkPolicies, withDeadline, type Policies } from './policies.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
+/** The parts of a Heed. */
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
   /** Stores the threads. Defaults to the file `./heed.db`. */
@@ -45,6 +46,7 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   clock?: Clock
 }
 
+/** How much `tick()` does at most. */
 export interface TickOptions {
   /** How many threads, schedules, notifications and watches are handled at most, each. Defaults to 100. */
   limit?: number
@@ -53,6 +55,7 @@ export interface TickOptions {
   requestContexts?: readonly RequestContext[]
 }
 
+/** How `close()` ends runs. */
 export interface CloseOptions {
   /**
    * How long the runs may go on to their next boundary, which is stored; those that a caller of this process waits for, to their end.

@@ -32,6 +32,7 @@ import { allRoutes } from './routes/index.ts'
 import { EventStreams, GracePeriod } from './sse/event-stream.ts'
 import { isBelow, StudioRoute } from './studio-route.ts'
 
+/** The options of `createHandler()`. */
 export interface HandlerOptions {
   /**
    * Finds the principal of each request. Without it every request is rejected. `'local'` accepts every request to `localhost`, and is for
@@ -64,6 +65,7 @@ export interface HandlerOptions {
   studio?: Studio
 }
 
+/** What callers may use of a server. */
 export interface ServerLimits {
   /**
    * The failed logins of one network address, after which its requests are answered with 429, whatever their credentials. Defaults to 60 a

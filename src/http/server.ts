@@ -16,6 +16,7 @@ export type { CorsOptions } from './auth/cors.ts'
 export type { ContextOf } from './request/call.ts'
 export type { RateLimitOptions } from './auth/rate-limit.ts'
 
+/** The options of `serve()`. */
 export interface ServeOptions extends HandlerOptions {
   /** Defaults to 4111; 0 takes a free port. */
   port?: number
@@ -30,6 +31,7 @@ export interface ServeOptions extends HandlerOptions {
   drainMs?: number
 }
 
+/** A server that listens. */
 export interface RunningServer {
   url: string
   /**

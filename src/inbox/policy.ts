@@ -24,8 +24,10 @@ export interface RuledDecision extends NotificationDeliveryDecision {
   rule?: string
 }
 
+/** An action, or an action with its time. */
 export type DeliveryChoice = NotificationDeliveryAction | NotificationDeliveryDecision
 
+/** What `decide` of a delivery policy receives. */
 export interface DecideContext {
   record: NotificationRecord
   /** A suspended thread is active. */

@@ -9,8 +9,10 @@ import type {
 import { priorities } from './policy.ts'
 import { taintOfNotification } from './signals.ts'
 
+/** What an agent may do with its inbox. */
 export type NotificationInboxAction = 'list' | 'read' | 'markSeen' | 'dismiss' | 'archive' | 'search'
 
+/** The arguments of the inbox tool. */
 export interface NotificationInboxInput {
   action: NotificationInboxAction
   /** Only for programs that call the tool outside of a thread: a model is not offered it. Within a thread, it must be that thread. */

@@ -8,6 +8,7 @@ import { copyMetadata, parseScope, parseTime } from './arguments.ts'
 import { allMessages } from './messages.ts'
 import { checkTitle } from './titles.ts'
 
+/** What `cloneThread()` copies. */
 export interface CloneThreadArgs {
   sourceThreadId: string
   newThreadId?: string
@@ -25,6 +26,7 @@ export interface CloneThreadArgs {
   readMessages?: boolean
 }
 
+/** The copy of a thread. */
 export interface ClonedThread {
   thread: ThreadRow
   /** The messages of the copy. */

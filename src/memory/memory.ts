@@ -38,6 +38,7 @@ import {
   deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs,
 } from './writing.ts'
 
+/** The options of a `Memory`. */
 export interface MemoryConfig extends MemoryOptions {
   /** The storage of this memory's threads. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
   storage?: Storage

@@ -9,6 +9,7 @@ import { checkVectorOption, embedderWith, isPlaced, type VectorOption } from './
 import { parseRecallOptions } from './semantic/setting.ts'
 import { parseWorkingMemory } from './working-memory/setting.ts'
 
+/** The options of `MessageHistory`. */
 export interface MessageHistoryOptions extends Pick<MemoryOptions, 'lastMessages' | 'window'> {
   /** The storage of the threads; the same as the memory's when both have one. */
   storage?: Storage

@@ -8,6 +8,7 @@ import { checkOrder, checkPage, decodeCursor, encodeCursor, parseScope, parseTim
 import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
 import { checkListConfig } from './thread-config.ts'
 
+/** A message that a page has besides its own, with messages around it. */
 export interface IncludedMessage {
   id: string
   /** When the message is in another thread than those in `RecallArgs.threadId`. */
@@ -16,6 +17,7 @@ export interface IncludedMessage {
   withNextMessages?: number
 }
 
+/** Which messages `recall()` returns. */
 export interface RecallArgs {
   threadId: string | string[]
   /** Rejects threads that belong to another resource. */
@@ -42,6 +44,7 @@ export interface RecallArgs {
   threadConfig?: MemoryOptions
 }
 
+/** A page of messages, with the hits of a search. */
 export interface RecalledMessages {
   messages: Message[]
   page: number

@@ -10,6 +10,7 @@ import { checkTitle } from './titles.ts'
 import { splitMetadata } from './working-memory/access.ts'
 import type { WorkingMemorySetting } from './working-memory/setting.ts'
 
+/** A thread that `createThread()` creates. */
 export interface NewThreadArgs {
   resourceId: string
   threadId?: string
@@ -17,6 +18,7 @@ export interface NewThreadArgs {
   metadata?: Record<string, JSONValue>
 }
 
+/** What `updateThread()` changes. */
 export interface ThreadUpdate {
   id: string
   /** Rejects the call when the thread belongs to another resource. */
@@ -28,6 +30,7 @@ export interface ThreadUpdate {
 
 type Scalar = string | number | boolean | null
 
+/** Which threads `listThreads()` returns, and in which order. */
 export interface ListThreadsArgs {
   filter?: {
     resourceId?: string
@@ -51,6 +54,7 @@ export interface ListThreadsArgs {
   total?: boolean
 }
 
+/** A page of threads. */
 export interface ThreadList {
   threads: ThreadRow[]
   page: number

@@ -12,6 +12,7 @@ import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import { callerQuota } from '../store/contract/usage.ts'
 import { parseScope, parseTime } from './arguments.ts'
 
+/** Messages that `saveMessages()` stores. */
 export interface SaveMessagesArgs {
   messages: readonly AgentMessage[]
   /** For messages without a `threadId` of their own. */
@@ -21,6 +22,7 @@ export interface SaveMessagesArgs {
 
 export type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
 
+/** Changes that `updateMessages()` makes. */
 export interface UpdateMessagesArgs {
   messages: readonly GivenPatch[]
   threadId?: string

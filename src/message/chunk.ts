@@ -4,6 +4,7 @@ import type { ProviderOptions, ToolApprovalRecord } from './message.ts'
 /** An event of a run or a thread. `runId` names the run; on threads, `cursor` is the position in the stream. */
 export type Chunk = RunChunk | DataChunk
 
+/** What all chunks of a run have. */
 export interface ChunkEnvelope<Type extends string, Payload> {
   type: Type
   runId: string
@@ -14,6 +15,7 @@ export interface ChunkEnvelope<Type extends string, Payload> {
   metadata?: Record<string, unknown>
 }
 
+/** Who a chunk is of. */
 export type ChunkSource = 'AGENT' | 'USER' | 'SYSTEM'
 
 type Meta = { providerMetadata?: ProviderOptions }
@@ -100,6 +102,7 @@ export interface ChildCall {
   approvalId?: string
 }
 
+/** An error in a chunk: no stack, no cause. */
 export interface ChunkError {
   name: string
   message: string
@@ -107,6 +110,7 @@ export interface ChunkError {
   retryable?: boolean
 }
 
+/** The end of a step, with its text and its tool calls. */
 export interface StepFinishPayload {
   messageId: string
   stepResult: { reason: FinishReason; isContinued: boolean; warnings: unknown[] }
@@ -114,6 +118,7 @@ export interface StepFinishPayload {
   metadata: { providerMetadata?: ProviderOptions; modelId?: string }
 }
 
+/** The end of a run. */
 export interface FinishPayload {
   messageId: string
   stepResult: { reason: FinishReason }
@@ -121,9 +126,11 @@ export interface FinishPayload {
   metadata: Record<string, unknown>
 }
 
+/** Why a step or a run ended. */
 export type FinishReason =
   | 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other' | 'interrupted' | 'aborted' | 'suspended' | 'tripwire'
 
+/** The tokens of a model call, or the sum of several. */
 export interface Usage {
   inputTokens: number
   outputTokens: number
@@ -134,6 +141,7 @@ export interface Usage {
   cacheWriteTokens: number
 }
 
+/** A chunk of a run. */
 export type RunChunk = { [Type in keyof ChunkPayloads]: ChunkEnvelope<Type, ChunkPayloads[Type]> }[keyof ChunkPayloads]
 
 /** The data of a `data-watch` chunk: what happened to a watch of the thread. Nothing of a message is in it but its id. */

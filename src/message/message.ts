@@ -21,8 +21,10 @@ export interface Message {
   content: MessageContent
 }
 
+/** Who a stored message is of. A `signal` is context that a system sent. */
 export type MessageRole = 'user' | 'assistant' | 'system' | 'signal'
 
+/** The contents of a stored message. */
 export interface MessageContent {
   format: 2
   parts: MessagePart[]
@@ -35,12 +37,14 @@ export interface MessageContent {
   providerMetadata?: ProviderOptions
 }
 
+/** A file of a message in the older form; new messages have `FilePart`. */
 export interface Attachment {
   url: string
   contentType?: string
   name?: string
 }
 
+/** One part of a message, in the order in which it was produced. */
 export type MessagePart =
   | TextPart
   | ReasoningPart
@@ -56,17 +60,20 @@ interface Part {
   providerMetadata?: ProviderOptions
 }
 
+/** Text of a user, a model or a signal. */
 export interface TextPart extends Part {
   type: 'text'
   text: string
 }
 
+/** What a model reasoned before its answer. */
 export interface ReasoningPart extends Part {
   type: 'reasoning'
   /** The text of the reasoning; empty for redacted reasoning. */
   reasoning: string
 }
 
+/** A file: its bytes, its URL, or the reference of a provider. */
 export interface FilePart extends Part {
   type: 'file'
   /** A URL (`http:`, `https:`, `data:`) or base64. Empty when there is a `reference`. */
@@ -79,10 +86,12 @@ export interface FilePart extends Part {
   reasoning?: boolean
 }
 
+/** Where a step begins within an answer of several steps. */
 export interface StepStartPart extends Part {
   type: 'step-start'
 }
 
+/** A tool call with its result, if it has one. */
 export interface ToolInvocationPart extends Part {
   type: 'tool-invocation'
   toolInvocation: ToolInvocation
@@ -91,6 +100,7 @@ export interface ToolInvocationPart extends Part {
   resultProviderMetadata?: ProviderOptions
 }
 
+/** How far a tool call is: called, waiting for approval, answered, failed or denied. */
 export type ToolInvocationState = 'call' | 'approval-requested' | 'result' | 'output-error' | 'output-denied'
 
 /** The outcome of a tool call as a model receives it. */
@@ -103,6 +113,7 @@ export interface ToolApprovalRecord {
   reason?: string
 }
 
+/** A tool call: its arguments, its state and its result or error. */
 export interface ToolInvocation {
   toolCallId: string
   /** The id that the provider gave the call, where an earlier call of the step has it too. Prompts have this one. */
@@ -124,6 +135,7 @@ export interface ToolInvocation {
   transcript?: { args?: JSONValue; result?: JSONValue; errorText?: string }
 }
 
+/** A source that a model or a provider's search named. */
 export interface SourcePart extends Part {
   type: 'source'
   source:

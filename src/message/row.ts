@@ -25,6 +25,7 @@ export interface MessageRow {
   seq?: number
 }
 
+/** What a row of history is. A `context` row is part of the prompt and hidden from readers of the thread. */
 export type RowRole = 'user' | 'assistant' | 'tool' | 'system' | 'signal' | 'context'
 
 /** True for the context row that quotes the messages which recall found. */

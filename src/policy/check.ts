@@ -14,6 +14,7 @@ export interface PolicyProblem {
   length: number
 }
 
+/** The policies of a text, and what is wrong with them. */
 export interface CheckedPolicies {
   problems: PolicyProblem[]
   /** By their ids; empty if a text of several has a problem. */

@@ -15,6 +15,7 @@ interface EntityId {
   id: string
 }
 
+/** An entity, as Cedar has it. */
 export interface CedarEntity {
   uid: EntityId
   attrs: Record<string, unknown>
@@ -52,6 +53,7 @@ export interface CedarEngine {
     | CedarFailure
 }
 
+/** What Cedar found wrong with a policy. */
 export interface CedarFinding {
   policyId: string
   error: CedarError

@@ -7,6 +7,7 @@ import { isPlainObject } from '../base/json.ts'
 import type { PolicySet } from './schema.ts'
 import { checkSaveOptions, policyConflict, type PolicyStore, type SavePoliciesOptions, type StoredPolicies } from './store.ts'
 
+/** The options of `FilePolicyStore`. */
 export interface FilePolicyStoreOptions {
   /** Is created with the first save. */
   folder: string

@@ -24,6 +24,7 @@ export type PolicyFailure =
   /** Cedar rejected the request or failed. */
   | 'engine_failed'
 
+/** Whether a request is allowed, and by which policies. */
 export interface PolicyDecision {
   allowed: boolean
   /** The policies that allowed or denied it. Empty if no policy permits it. */
@@ -42,6 +43,7 @@ export interface TenantPolicies {
   revision: string
 }
 
+/** The options of `CedarPolicies`. */
 export interface CedarPoliciesOptions {
   /** Policies for every tenant, by their ids, or as one text: then `@id("…")` before a policy is its id. */
   policies?: PolicySet | string

@@ -18,6 +18,7 @@ export interface UserPrincipal {
   scopes?: readonly string[]
 }
 
+/** Who asks: an agent, or a user of the server. */
 export type PolicyPrincipal = AgentPrincipal | UserPrincipal
 
 /**
@@ -31,6 +32,7 @@ export interface MessageSourceResource {
   contactId?: string
 }
 
+/** A thread as the resource of a request. */
 export interface ThreadResource {
   type: 'thread'
   id: string
@@ -51,8 +53,10 @@ export interface ToolResource {
   resourceId: string
 }
 
+/** What is asked for: a message, a thread, a user's data or a tool. */
 export type PolicyResource = MessageSourceResource | ThreadResource | UserResource | ToolResource
 
+/** What a request says besides principal, action and resource. */
 export interface PolicyContext {
   /** The categories of the message; `unknown` while it has none. A request with `unknown` is denied if a policy may read them. */
   categories?: readonly string[] | 'unknown'
@@ -60,6 +64,7 @@ export interface PolicyContext {
   taintedBy?: readonly string[]
 }
 
+/** A question to the policies of a tenant. */
 export interface PolicyRequest {
   tenant: string
   principal: PolicyPrincipal

@@ -9,6 +9,7 @@ export interface StoredPolicies {
   version: number
 }
 
+/** Which version a save replaces. */
 export interface SavePoliciesOptions {
   /** Rejects the save with `policy_conflict` if another version is stored; 0: none was saved. */
   ifVersion?: number

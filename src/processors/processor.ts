@@ -63,6 +63,7 @@ export interface Processor<Id extends string = string> {
 
 /** Nothing leaves the messages as they are, with what the hook changed in them. */
 export type MessagesResult = MessageList | Message[]
+/** What a hook returns: a value that replaces what it was given, or nothing to leave it as it is. */
 export type ProcessorReturn<T> = T | undefined | void | Promise<T | undefined | void>
 
 /** The arguments of every hook. */
@@ -90,6 +91,7 @@ export interface ProcessorContext {
   sendSignal(signal: SignalInput): Promise<CreatedAgentSignal>
 }
 
+/** What `processInput` receives: the input of a run before a model reads it. */
 export interface ProcessInputArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
@@ -104,6 +106,7 @@ export interface ProcessInputArgs extends ProcessorContext {
  */
 export type InputSource = 'input' | 'context' | 'stored'
 
+/** What `processInputStep` receives before each model call. */
 export interface ProcessInputStepArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
@@ -130,6 +133,7 @@ export interface InputStepChange {
   providerOptions?: ProviderOptions
 }
 
+/** What `computeStateSignal` receives before each model call. */
 export interface ComputeStateSignalArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
@@ -145,6 +149,7 @@ export interface ComputeStateSignalArgs extends ProcessorContext {
   deltasSinceSnapshot: CreatedAgentSignal[]
 }
 
+/** The state of a lane that a processor computes. An unchanged `cacheKey` sends nothing. */
 export interface StateSignalResult {
   id?: string
   mode?: 'snapshot' | 'delta'
@@ -157,6 +162,7 @@ export interface StateSignalResult {
   metadata?: Record<string, unknown>
 }
 
+/** What `processOutputStream` receives for each chunk of the output. */
 export interface ProcessOutputStreamArgs extends ProcessorContext {
   part: Chunk
   /** The earlier chunks of this run, newest last: at most the last 1,000. */
@@ -168,6 +174,7 @@ export interface ProcessOutputStreamArgs extends ProcessorContext {
   emit(chunk: Chunk): void
 }
 
+/** What `processOutputStep` receives after each model call, before its tools run. */
 export interface ProcessOutputStepArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
@@ -179,6 +186,7 @@ export interface ProcessOutputStepArgs extends ProcessorContext {
   usage: Usage
 }
 
+/** What `processToolResult` receives for each result, before a model reads it. */
 export interface ProcessToolResultArgs extends ProcessorContext {
   stepNumber: number
   toolName: string
@@ -191,12 +199,14 @@ export interface ProcessToolResultArgs extends ProcessorContext {
   preliminary: boolean
 }
 
+/** What `processOutputResult` receives when a run has its answer, before the run ends. */
 export interface ProcessOutputResultArgs extends ProcessorContext {
   messages: Message[]
   messageList: MessageList
   result: { text: string; usage: Usage; finishReason: FinishReason; steps: readonly StepResult[] }
 }
 
+/** What `processAPIError` receives when a provider rejects a call. */
 export interface ProcessAPIErrorArgs extends ProcessorContext {
   error: unknown
   stepNumber: number

@@ -7,8 +7,10 @@ import { modelMessagesOf } from './from-rows.ts'
 import { closeOpenCalls } from './open-calls.ts'
 import { estimateTokens, FILE_TOKENS } from './tokens.ts'
 
+/** Where a part of a prompt comes from. */
 export type PromptSource = 'instructions' | 'tools' | 'history' | 'input' | 'signal' | 'context' | 'response'
 
+/** A part of a prompt: where it comes from and what it costs. */
 export interface ExplainedPart {
   source: PromptSource
   role: LanguageModelV4Message['role']
@@ -30,6 +32,7 @@ export interface ExplainedHit {
   reasons: Readonly<Record<string, number>>
 }
 
+/** A prompt part by part, and how much of it equals the last one. */
 export interface ExplainedPrompt {
   parts: ExplainedPart[]
   tokens: number
@@ -171,6 +174,7 @@ export function fingerprint(message: object): Fingerprint {
   return known
 }
 
+/** What two prompts share from their beginning. */
 export interface CommonPrefix {
   /** The number of equal messages, from the start. */
   messages: number

@@ -4,6 +4,7 @@ import { isObject } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import { isProviderOptions } from '../message/read/raw.ts'
 
+/** Instructions, with options of the provider. */
 export interface SystemMessage {
   role: 'system'
   content: string
@@ -18,6 +19,7 @@ export interface WrittenSystemMessage extends Omit<SystemMessage, 'role'> {
 /** Every form in which an agent's instructions may be written. */
 export type SystemMessageInput = string | WrittenSystemMessage | ReadonlyArray<string | WrittenSystemMessage>
 
+/** Instructions, as a model receives them. */
 export type SystemModelMessage = Extract<LanguageModelV4Message, { role: 'system' }>
 
 /** Instructions as a model receives them, one message for each text that is not empty. Rejects with `invalid_agent`. */

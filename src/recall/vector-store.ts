@@ -1,5 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 
+/** How vectors are compared. */
 export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
 
 /** How an index of a vector store is built. Each store has its own kinds. */
@@ -39,6 +40,7 @@ export interface VectorStore {
   ): Promise<unknown>
 }
 
+/** A vector that a vector store found. */
 export interface VectorMatch {
   id: string
   /** The similarity, higher where nearer; or the distance, lower where nearer. The order of the matches says which. */

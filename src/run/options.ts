@@ -14,6 +14,7 @@ import type { ToolPayloadTransformPolicy } from './tools/payloads.ts'
 
 export const defaultMaxSteps = 20
 
+/** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'tool'; toolName: string }
 
 /** The thread that stores the conversation. */
@@ -25,6 +26,7 @@ export interface MemoryTarget {
   options?: MemoryOptions
 }
 
+/** What a run reads of its thread's memory, and how. */
 export interface MemoryOptions {
   /** The prompt always has the last N user and assistant messages; `false`: none. Defaults to 10. */
   lastMessages?: number | false
@@ -47,6 +49,7 @@ export interface MemoryOptions {
   generateTitle?: boolean | TitleOptions
 }
 
+/** How titles of threads are generated. */
 export interface TitleOptions {
   /** The model that writes titles. Defaults to the agent's. */
   model?: ModelConfig | ((context: { requestContext: RequestContext }) => ModelConfig | Promise<ModelConfig>)
@@ -105,6 +108,7 @@ export interface WorkingMemoryOptions {
   maxLength?: number
 }
 
+/** An answer that matches a schema. */
 export interface StructuredOutputOptions<S extends Schema = Schema> {
   schema: S
   /** Some providers pass the name and the description to the model. */

@@ -2,14 +2,17 @@ import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
 
+/** A text of a signal. */
 export interface SignalTextPart {
   type: 'text'
   text: string
   providerOptions?: ProviderOptions
 }
 
+/** The bytes of a file. */
 export type FileBytes = Uint8Array | ArrayBuffer
 
+/** A file of a signal. */
 export interface SignalFilePart {
   type: 'file'
   /** Bytes, base64, or a URL (as text too, `data:` included). */
@@ -19,6 +22,7 @@ export interface SignalFilePart {
   providerOptions?: ProviderOptions
 }
 
+/** An image of a signal. */
 export interface SignalImagePart {
   type: 'image'
   image: FileInput
@@ -27,13 +31,16 @@ export interface SignalImagePart {
   providerOptions?: ProviderOptions
 }
 
+/** A file: bytes, base64, or a URL. */
 export type FileInput = string | FileBytes | URL | { type: 'data'; data: string | FileBytes } | { type: 'url'; url: string | URL }
 
+/** Text, or parts with files. */
 export type SignalContents = string | Array<SignalTextPart | SignalFilePart | SignalImagePart>
 
 /** Objects and arrays are rendered as JSON; `null` and `undefined` are left out. */
 export type SignalAttributes = Record<string, JSONValue | undefined>
 
+/** A signal as a caller sends it. */
 export interface SignalInput {
   type: SignalInputType
   /** A caller id: sent twice to a thread, the signal is stored once. */
@@ -55,6 +62,7 @@ export interface SignalInput {
 /** A user's message: contents alone, or with an id, attributes, metadata or provider options. */
 export type MessageInput = SignalContents | MessageInputObject
 
+/** A user's message with an id, attributes or metadata. */
 export type MessageInputObject = Omit<SignalInput, 'type' | 'tagName' | 'transient'>
 
 /**

@@ -21,11 +21,13 @@ export interface WebhookRequest {
   body: string
 }
 
+/** The response to a webhook. */
 export interface WebhookAnswer {
   status: number
   body?: Record<string, unknown>
 }
 
+/** What `poll()` of a source receives: its last cursor, and a signal that ends it. */
 export interface PollContext {
   /** The cursor of the last `poll`, in any process, all of whose events were stored. */
   cursor?: JSONValue

@@ -7,6 +7,7 @@ import type { SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './
 import { checkSecrets, unverified, verifyHexSignature } from './signature.ts'
 import { SignalProvider } from './source.ts'
 
+/** The options of `GitHubSignals`. */
 export interface GitHubSignalsOptions {
   /** The secret of the webhook at GitHub; several during a rotation. */
   secret: string | readonly string[]

@@ -22,6 +22,7 @@ export interface SourceEnvironment {
   notify(subscription: SubscriptionRecord, notification: NotificationInput): Promise<void>
 }
 
+/** The thread that subscribes, and the external object. */
 export interface SubscribeTarget {
   threadId: string
   resourceId: string

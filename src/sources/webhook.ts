@@ -16,6 +16,7 @@ export interface WebhookEvent {
   data: JSONValue
 }
 
+/** The options of `WebhookSignals`. */
 export interface WebhookSignalsOptions {
   /** Defaults to `webhook`. Part of the webhook's URL. */
   id?: string

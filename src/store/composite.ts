@@ -4,6 +4,7 @@ import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type R
 
 type Domain = keyof StoreDomains
 
+/** Which store has which domain. */
 export interface CompositeStoreOptions {
   id?: string
   /** The store of each domain, or a storage that has it; `false`: this storage does not have the domain. */

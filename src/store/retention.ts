@@ -21,6 +21,7 @@ export interface Retention {
   watches?: Age
 }
 
+/** What is removed, and when to stop. */
 export interface PruneOptions {
   /** Replaces the storage's own. */
   retention?: Retention
@@ -31,6 +32,7 @@ export interface PruneOptions {
   onPruned?(gone: Pick<Pruned, 'threadIds' | 'messages'>): void | Promise<void>
 }
 
+/** How much was removed. */
 export interface PruneResult {
   threads: number
   messages: number

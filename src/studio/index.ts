@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { checkNames, checkText, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 
+/** The options of `studio()`. */
 export interface StudioOptions {
   /** The path below which the pages are. Defaults to `/studio`. */
   path?: string

@@ -53,6 +53,7 @@ export interface ScriptedAnswer {
   parts?: readonly LanguageModelV4StreamPart[]
 }
 
+/** A tool call of a scripted model. */
 export interface ScriptedToolCall {
   toolName: string
   /** A JSON value. Defaults to `{}`. */
@@ -63,8 +64,10 @@ export interface ScriptedToolCall {
   toolCallId?: string
 }
 
+/** A file that a scripted model generates. */
 export type ScriptedFile = { mediaType: string; data: string | Uint8Array } | { mediaType: string; url: string | URL }
 
+/** A source that a scripted model names. */
 export type ScriptedSource =
   | { url: string; title?: string; id?: string }
   | { mediaType: string; title: string; filename?: string; id?: string }

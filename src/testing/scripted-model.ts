@@ -9,6 +9,7 @@ import { generated, readParts, stepParts } from './step-parts.ts'
 import { beforeAnswer, checkPace, partStream, playback, type Pace } from './playback.ts'
 import { scriptedAnswer, toProviderError, type Script, type ScriptedCall } from './script.ts'
 
+/** The options of `scriptedModel()`. */
 export interface ScriptedModelOptions {
   provider?: string
   modelId?: string
@@ -29,8 +30,11 @@ export interface ScriptedCalls<Options> {
   readonly callCount: number
 }
 
+/** A model that answers from a script and keeps its calls. */
 export type ScriptedModel = LanguageModelV4 & ScriptedCalls<LanguageModelV4CallOptions>
+/** A scripted model in the third version of the provider interface. */
 export type ScriptedModelV3 = LanguageModelV3 & ScriptedCalls<LanguageModelV3CallOptions>
+/** A scripted model in the second version of the provider interface. */
 export type ScriptedModelV2 = LanguageModelV2 & ScriptedCalls<LanguageModelV2CallOptions>
 
 type ScriptV3 = Script<ScriptedCall<LanguageModelV3CallOptions>>

@@ -3,6 +3,7 @@ import type { JSONValue } from '../base/json.ts'
 /** `once`: the first match ends the watch. `continuous`: each match is reported and the watch stays open. */
 export type WatchMode = 'once' | 'continuous'
 
+/** Whether a watch still waits. */
 export type WatchState = 'open' | 'ended'
 
 /**

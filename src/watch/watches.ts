@@ -78,6 +78,7 @@ export interface WatchesOptions {
   hasChannelsElsewhere?: (() => boolean) | undefined
 }
 
+/** The thread that waits, and an id for the watch. */
 export interface WatchTarget {
   threadId: string
   resourceId: string

@@ -4,6 +4,7 @@ import type { Bus, BusConnection, BusConnectOptions } from '../contract.ts'
 import { RedisHub, type HubOptions } from './hub.ts'
 import { clientLike, clientOfUrl, Link, type RedisClient } from './link.ts'
 
+/** The options of `RedisBus`. */
 export interface RedisBusOptions {
   /** The server: `redis://user:password@host:6379`, `rediss://` for TLS. Needs the package `redis`. */
   url?: string

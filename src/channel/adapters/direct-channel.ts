@@ -3,6 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { ChannelAdapter, ChannelDelivery, ChannelReply, SentReply } from '../adapter.ts'
 import { checkMessage, type InboundMessage } from '../message.ts'
 
+/** The options of `directChannel()`. */
 export interface DirectChannelOptions {
   /** Defaults to `direct`. */
   kind?: string

@@ -18,6 +18,7 @@ export interface ReceivedMail {
   attachments?: readonly InboundAttachment[]
 }
 
+/** The options of `emailWebhook()`. */
 export interface EmailWebhookOptions {
   /** The secret of Standard Webhooks signatures (`whsec_…`); several during a rotation. */
   secret: string | readonly string[]

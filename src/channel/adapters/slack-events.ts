@@ -9,6 +9,7 @@ import { checkMessage, isId, type InboundAttachment, type InboundMessage } from 
 import { callProvider, checkBaseUrl, checkReplyLength, refusedBy } from './provider-call.ts'
 import { checkBodySize, listField, missing, objectField, textField, wholeField } from './request.ts'
 
+/** The options of `slackEvents()`. */
 export interface SlackEventsOptions {
   /** The signing secret of the app; several during a rotation. */
   signingSecret: string | readonly string[]

@@ -18,6 +18,7 @@ export interface ReceivedWebhook {
 /** The message of a webhook. Its id is that of the webhook, unless it has its own. */
 export type MappedMessage = Omit<InboundMessage, 'providerId'> & { providerId?: string }
 
+/** The options of `standardWebhook()`. */
 export interface StandardWebhookOptions {
   /** The secret of Standard Webhooks signatures (`whsec_…`); several during a rotation. */
   secret: string | readonly string[]
@@ -27,6 +28,7 @@ export interface StandardWebhookOptions {
   replies?: WebhookReplies
 }
 
+/** Where replies are sent, and how they are signed. */
 export interface WebhookReplies {
   /** https, or http on this machine. */
   url: string

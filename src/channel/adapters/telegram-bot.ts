@@ -7,6 +7,7 @@ import { checkMessage, cut, type InboundAttachment, type InboundMessage } from '
 import { callProvider, checkBaseUrl, checkReplyLength, refusedBy } from './provider-call.ts'
 import { checkBodySize, listField, missing, objectField, textField, wholeField } from './request.ts'
 
+/** The options of `telegramBot()`. */
 export interface TelegramBotOptions {
   /** The `secret_token` of `setWebhook`; several during a rotation. */
   secretToken: string | readonly string[]

@@ -8,6 +8,7 @@ import { checkMessage, type InboundMessage } from '../message.ts'
 import { callProvider, checkBaseUrl, checkReplyLength, refusedBy } from './provider-call.ts'
 import { checkBodySize, missing, objectField, textField, wholeField } from './request.ts'
 
+/** The options of `twilioSms()`. */
 export interface TwilioSmsOptions {
   /** The auth token of the account, which signs requests; several during a rotation. Replies use the first. */
   authToken: string | readonly string[]

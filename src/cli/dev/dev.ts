@@ -12,9 +12,9 @@ import type { WorkerReport } from './messages.ts'
 
 /** Serves the Heed of a file, and loads it again when one of the files that it loaded changes. */
 export async function dev(args: ServeArguments & { debug: boolean }, output: Output): Promise<ExitCode> {
+  const requested = requestedPort(args.port)
   const file = findUserFile(args.file)
   const host = args.host ?? '127.0.0.1'
-  const requested = requestedPort(args.port)
   const door = new FrontDoor()
   const port = await door.listen(host, requested ?? 4111, requested !== undefined).catch((error: unknown) => {
     throw listenFailure(error, requested ?? 4111)

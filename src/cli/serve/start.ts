@@ -14,10 +14,11 @@ export interface ServeArguments {
 
 /** Serves the Heed of a file until SIGTERM or SIGINT. */
 export async function start(args: ServeArguments & { studio: boolean }, output: Output): Promise<ExitCode> {
+  // A .env may name the port. One that can't be used is refused before code of the user runs.
   loadEnvironment(args.envFile)
+  const port = requestedPort(args.port)
   const file = findUserFile(args.file)
   const { heed, options, serve } = await loadUserModule(file)
-  const port = requestedPort(args.port)
   const studio = args.studio ? studioOf(options) : options.studio
   const ended = untilSignal(output)
   const server = await serve(heed, {

@@ -7,6 +7,7 @@ import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
 import { contentsOf, decisionsIn, metadataOf, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
 import { ChatPage } from './chat-page.ts'
 
+/** The agent that a chat is with. */
 export interface HeedChatTransportOptions {
   agent: AgentClient
   /** The resource of the threads. Optional if the principal has one resource only. */

@@ -5,6 +5,7 @@ import type { ClientOptions } from '../connection.ts'
 import { HeedClient } from '../index.ts'
 import { WatchedThread, type WatchedState } from '../view/watched-thread.ts'
 
+/** The thread that a component shows. */
 export interface UseThreadOptions {
   threadId: string
   resourceId?: string
@@ -13,6 +14,7 @@ export interface UseThreadOptions {
   client?: HeedClient | ClientOptions
 }
 
+/** The state of a thread, and what a page can do with it. */
 export interface Thread extends WatchedState {
   /** Shows the message at once; resolves when it is stored. One that could not be sent stays, with `metadata.sendError`. */
   send: WatchedThread['send']

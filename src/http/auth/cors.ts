@@ -8,6 +8,7 @@ const exposedHeaders = `${cursorHeader}, ${heartbeatHeader}, retry-after`
 /** Request headers that a page may send. */
 const allowedHeaders = ['content-type', 'authorization', 'x-api-key', 'idempotency-key', 'last-event-id', 'traceparent', 'tracestate']
 
+/** Which pages of other origins may call the server. */
 export interface CorsOptions {
   /** The origins whose pages may call the server: their names, or a function that decides. */
   origin: string | readonly string[] | ((origin: string) => boolean)

@@ -4,6 +4,7 @@ import { HeedError } from '../../base/errors.ts'
 import { KeySet, type PublicJwk, type Verifier } from './key-set.ts'
 import { bearerToken, type Authenticate, type Principal } from './principal.ts'
 
+/** The options of `jwt()`. */
 export interface JwtOptions {
   /** The URL at which the issuer publishes its public keys, or the keys. */
   jwks: string | { keys: readonly PublicJwk[] }
@@ -21,6 +22,7 @@ export interface JwtOptions {
   maxOutageSeconds?: number
 }
 
+/** The claims of a verified token. */
 export type JwtClaims = Record<string, unknown> & { sub?: string; exp: number }
 
 /** Signatures by a private key only: a shared secret, or no signature, is never accepted. */

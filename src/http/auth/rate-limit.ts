@@ -2,6 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import type { Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 
+/** How many requests are answered within a time. */
 export interface RateLimitOptions {
   /** The number of requests that a caller may make … */
   requests: number

@@ -21,6 +21,7 @@ export interface WorkingMemoryTarget {
   resourceId?: string
 }
 
+/** What `updateWorkingMemory()` writes. */
 export interface WorkingMemoryUpdate extends WorkingMemoryTarget {
   /** The text; with a schema, the fields that change, as an object or as JSON. */
   workingMemory: string | JSONObject
@@ -32,6 +33,7 @@ export interface WorkingMemoryUpdate extends WorkingMemoryTarget {
   expectedVersion?: number
 }
 
+/** A version of working memory. */
 export interface WorkingMemoryVersion<T = string | JSONObject> {
   version: number
   workingMemory: T

@@ -38,6 +38,7 @@ export interface UIMessageInput {
   resourceId?: string
 }
 
+/** A message in any of the forms that calls accept. */
 export type AgentMessage = string | Message | MessageRow | UIMessage | UIMessageInput | ModelMessageInput
 
 /** The input of a run: a text, a message in any form, or a list of these. */

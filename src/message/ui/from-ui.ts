@@ -4,6 +4,7 @@ import type { Message, MessagePart } from '../message.ts'
 import { invalidMessage, ownerOf, readTime, type Raw } from '../read/raw.ts'
 import { readContent, readParts } from '../read/stored-content.ts'
 
+/** How UI messages become stored ones. */
 export interface FromUIOptions {
   /** The time of a message without one. */
   now(): Date

@@ -17,6 +17,7 @@ export interface UIMetadata extends Record<string, unknown> {
   signal?: SignalView
 }
 
+/** A part of a UI message, in the form of the AI SDK. */
 export type UIPart =
   | { type: 'text'; text: string; providerMetadata?: ProviderOptions }
   | { type: 'reasoning'; text: string; providerMetadata?: ProviderOptions }
@@ -29,6 +30,7 @@ export type UIPart =
   | { type: `data-${string}`; id?: string; data: JSONValue }
   | UIToolPart
 
+/** A file of a UI message. */
 export interface UIFilePart {
   type: 'file'
   /** A hosted file, or a `data:` URL. */
@@ -39,6 +41,7 @@ export interface UIFilePart {
   providerMetadata?: ProviderOptions
 }
 
+/** A document that an answer names as its source. */
 export interface UIDocumentPart {
   type: 'source-document'
   sourceId: string
@@ -48,6 +51,7 @@ export interface UIDocumentPart {
   providerMetadata?: ProviderOptions
 }
 
+/** A tool call of a UI message, with its state. */
 export type UIToolPart = {
   type: `tool-${string}`
   toolCallId: string

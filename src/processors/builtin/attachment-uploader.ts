@@ -14,6 +14,7 @@ export interface UploadedAttachment {
   name?: string
 }
 
+/** The options of `AttachmentUploader`. */
 export interface AttachmentUploaderOptions {
   /** Stores a file where models can read it, and returns its URL. The signal aborts with the run, and after `timeoutMs`. */
   upload(attachment: UploadedAttachment, options: { abortSignal: AbortSignal }): Promise<string>

@@ -3,6 +3,7 @@ import { checkNames } from '../../base/arguments.ts'
 import type { ComputeStateSignalArgs, Processor, StateSignalResult } from '../processor.ts'
 import { checkCount, checkFunction } from './option-checks.ts'
 
+/** A tab of a browser. */
 export interface BrowserTab {
   /** Identifies a tab across changes of its page. Without it, URL and title identify the tab. */
   id?: string
@@ -18,6 +19,7 @@ export interface BrowserState {
   tabs: readonly BrowserTab[]
 }
 
+/** The options of `browserLane()`. */
 export interface BrowserLaneOptions {
   /** Reads the current state of the browser; undefined for no state. */
   read(): BrowserState | undefined | Promise<BrowserState | undefined>

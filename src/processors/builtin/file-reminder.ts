@@ -13,6 +13,7 @@ export interface FinishedCall {
   args: JSONValue
 }
 
+/** The options of `fileReminder()`. */
 export interface FileReminderOptions {
   /**
    * The paths whose instructions the model needs after a call. Defaults to the argument `path`, `filePath`, `file_path` or `filename` of

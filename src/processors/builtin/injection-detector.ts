@@ -5,6 +5,7 @@ import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts } from './judged-texts.ts'
 import { checkTextList, checkOneOf } from './option-checks.ts'
 
+/** The options of `PromptInjectionDetector`. */
 export interface PromptInjectionDetectorOptions extends JudgeOptions {
   /** `block`: reject. `warn`: log a warning. Defaults to `block`. */
   strategy?: 'block' | 'warn'

@@ -4,6 +4,7 @@ import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions } from './judged-texts.ts'
 import { checkFlag, checkTextList, checkOneOf } from './option-checks.ts'
 
+/** The options of `ModerationProcessor`. */
 export interface ModerationOptions extends JudgeOptions, JudgedTextsOptions {
   /** The unwanted categories. Default to hate, harassment, violence, self-harm, sexual, sexual-minors and illicit. */
   categories?: readonly string[]

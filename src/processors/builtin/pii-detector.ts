@@ -4,6 +4,7 @@ import { Judge, judgeNames, type JudgeOptions, type Passage, findQuote, replaceP
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
 import { checkFlag, checkTextList, checkOneOf } from './option-checks.ts'
 
+/** The options of `PIIDetector`. */
 export interface PIIDetectorOptions extends JudgeOptions, JudgedTextsOptions {
   /** The types of personal data. Default to names, addresses, contacts, numbers of documents and accounts, birth dates, health. */
   types?: readonly string[]

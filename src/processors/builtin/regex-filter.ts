@@ -9,6 +9,7 @@ import { regexPresets, type RegexPreset } from './regex-presets.ts'
 import { StreamedText, TextScanner, type RegexRule, type Scanned } from './text-scanner.ts'
 import { blockKey, isDelta, isEnd, PerRun, release, withText, withAllTexts } from './texts.ts'
 
+/** The options of `RegexFilter`. */
 export interface RegexFilterOptions {
   presets?: readonly RegexPreset[]
   rules?: readonly RegexRule[]

@@ -1,5 +1,6 @@
 import type { RegexRule } from './text-scanner.ts'
 
+/** The name of a preset of rules. */
 export type RegexPreset = 'secrets' | 'pii' | 'urls'
 
 /*
@@ -85,6 +86,7 @@ const urls: readonly RegexRule[] = [
   },
 ]
 
+/** The rules of each preset of `RegexFilter`. */
 export const regexPresets: Readonly<Record<RegexPreset, readonly RegexRule[]>> = { secrets, pii, urls }
 
 function passesLuhn(text: string): boolean {

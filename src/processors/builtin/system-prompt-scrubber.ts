@@ -4,6 +4,7 @@ import { element, Judge, judgeNames, type JudgeOptions, findQuote, replacePassag
 import { JudgedTexts, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
 import { checkFlag, checkTextOption, checkOneOf } from './option-checks.ts'
 
+/** The options of `SystemPromptScrubber`. */
 export interface SystemPromptScrubberOptions extends JudgeOptions, Pick<JudgedTextsOptions, 'hold' | 'thoughts'> {
   /** The agent's instructions, for the judge to compare with. Without them, it has to guess. */
   prompt?: string

@@ -1,3 +1,4 @@
+/** A pattern, and what replaces its matches. */
 export interface RegexRule {
   /** The name of a match in reasons and logs, and in its placeholder `[NAME]`. */
   name: string

@@ -12,6 +12,7 @@ import { historyIds } from '../hook-messages.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
 import { checkFunction, checkOneOf } from './option-checks.ts'
 
+/** The options of `TokenLimiter`. */
 export interface TokenLimiterOptions {
   /** The maximum of tokens of instructions and messages together. Tool definitions are not counted. */
   limit: number

@@ -5,6 +5,7 @@ import { historyIds } from '../hook-messages.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
 import { checkCount, checkTextList } from './option-checks.ts'
 
+/** The options of `ToolCallFilter`. */
 export interface ToolCallFilterOptions {
   /** The tools whose calls are left out. Defaults to all. */
   exclude?: readonly string[]

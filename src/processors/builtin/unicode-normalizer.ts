@@ -5,6 +5,7 @@ import type { Processor, ProcessInputArgs } from '../processor.ts'
 import { checkFlag } from './option-checks.ts'
 import { withAllTexts } from './texts.ts'
 
+/** The options of `UnicodeNormalizer`. */
 export interface UnicodeNormalizerOptions {
   /** `NFC` composes letters and accents. `NFKC` also replaces wide, circled and stylised letters by plain ones. Defaults to `NFC`. */
   form?: 'NFC' | 'NFKC'

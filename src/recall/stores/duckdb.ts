@@ -6,6 +6,7 @@ export type { VectorMetric }
 export type { VectorIndexDescription, VectorQueryResult } from '../vectors/vector-engine.ts'
 export type { VectorQuery, VectorUpsert } from '../vectors/vector.ts'
 
+/** The options of `DuckDBVector`. */
 export interface DuckDBVectorOptions {
   /** Defaults to `duckdb`. Another id gets all vectors of recall anew. */
   id?: string

@@ -6,6 +6,7 @@ export type { VectorMetric }
 export type { VectorIndexDescription, VectorQueryResult } from '../vectors/vector-engine.ts'
 export type { VectorQuery, VectorUpsert } from '../vectors/vector.ts'
 
+/** The options of `LanceDBVector`. */
 export interface LanceDBVectorOptions {
   /** Defaults to `lancedb`. Another id gets all vectors of recall anew. */
   id?: string

@@ -7,12 +7,14 @@ import type { VectorMetric } from '../vector-store.ts'
 
 export type { VectorMetric }
 
+/** An index of vectors. */
 export interface VectorIndexDescription {
   dimension: number
   metric: VectorMetric
   count: number
 }
 
+/** A vector that a query found. */
 export interface VectorQueryResult {
   id: string
   score: number

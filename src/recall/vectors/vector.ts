@@ -9,12 +9,14 @@ import { WorkerCalls } from '../index/worker-calls.ts'
 import type { JSONObject } from '../../base/json.ts'
 import { copyJSONObject } from '../../signals/input-fields.ts'
 
+/** The options of `LibSQLVector`. */
 export interface LibSQLVectorOptions {
   id?: string
   /** `file:./path.db`, or `:memory:`. Vectors are kept in a file beside it, `<path>-vectors`. */
   url: string
 }
 
+/** Vectors that are to be stored. */
 export interface VectorUpsert {
   indexName: string
   vectors: readonly VectorNumbers[]
@@ -25,6 +27,7 @@ export interface VectorUpsert {
   deleteFilter?: MetadataFilter
 }
 
+/** A search for the nearest vectors. */
 export interface VectorQuery {
   indexName: string
   queryVector: VectorNumbers

@@ -27,10 +27,12 @@ export interface ModelCandidate {
   headers?: Record<string, string>
 }
 
+/** A model, by name or as an object; a list is a chain of fallbacks. */
 export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
 
 export const defaultMaxRetries = 2
 
+/** Settings of a model call. */
 export interface ModelSettings
   extends Pick<
     LanguageModelV4CallOptions,

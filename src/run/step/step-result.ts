@@ -5,6 +5,7 @@ import type { ApprovalRequest, ChildCall, FinishReason, Tripwire, Usage } from '
 import { noUsage } from '../model/model-parts.ts'
 import type { StepRecorder } from './step-recorder.ts'
 
+/** A tool call of a step. */
 export interface ToolCall<Name extends string = string, Args = JSONValue> {
   toolCallId: string
   toolName: Name

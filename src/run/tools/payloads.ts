@@ -13,8 +13,10 @@ import type { ToolCall, WaitingCall } from '../step/step-result.ts'
 /** Who reads the payload: live streams, or the stored transcript. The model always reads the original. */
 export type TransformTarget = 'display' | 'transcript'
 
+/** Which part of a call is shown. */
 export type TransformPhase = 'input-delta' | 'input-available' | 'output-available' | 'error' | 'approval' | 'suspend'
 
+/** What `transform` of a tool receives. */
 export interface TransformContext {
   target: TransformTarget
   phase: TransformPhase
@@ -27,6 +29,7 @@ export interface TransformContext {
   suspendPayload?: JSONValue
 }
 
+/** Returns what readers see instead; undefined leaves it as it is. */
 export type TransformFunction = (context: TransformContext) => JSONValue | undefined | Promise<JSONValue | undefined>
 
 interface TargetTransform {

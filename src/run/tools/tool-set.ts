@@ -19,6 +19,7 @@ export type ToolInput<T> = T extends undefined ? never
 /** The arguments that a model writes: the input of the schema, before its transforms. */
 export type ToolArgs<T> = T extends undefined ? never
   : T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
+/** The type of the results of a tool. */
 export type ToolOutput<T> = T extends undefined ? never
   : T extends Tool<string, never, infer Output> ? Output
   : T extends { execute: (...args: never[]) => infer Returned } ? Settled<Returned>

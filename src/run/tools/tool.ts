@@ -81,6 +81,7 @@ export interface InputContext {
   messages: LanguageModelV4Message[]
 }
 
+/** What `requireApproval` of a tool knows of the call. */
 export interface ApprovalContext {
   /** As in the context of the tool. */
   readonly messages: LanguageModelV4Message[]
@@ -93,6 +94,7 @@ export interface ApprovalContext {
   requestContext: RequestContext
 }
 
+/** The options of `createTool()`. */
 export interface ToolConfig<
   Id extends string,
   InputSchema extends Schema,
@@ -137,6 +139,7 @@ export interface ToolConfig<
   providerOptions?: ProviderOptions
 }
 
+/** Makes a tool. The types of `execute` follow from the schemas. */
 export function createTool<
   const Id extends string,
   InputSchema extends Schema = Schema,

@@ -309,6 +309,7 @@ export const scheduleConformance: ScheduleCase[] = [
   },
 ]
 
+/** A case with two writers of schedules. */
 export interface ScheduleWriterCase {
   name: string
   run(harness: TwoWriters<ScheduleHarness>): Promise<void>

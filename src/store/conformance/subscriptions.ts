@@ -110,6 +110,7 @@ export const subscriptionConformance: SubscriptionCase[] = [
   },
 ]
 
+/** A case with two writers of subscriptions. */
 export interface SubscriptionWriterCase {
   name: string
   run(harness: TwoWriters<SubscriptionHarness>): Promise<void>

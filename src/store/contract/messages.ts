@@ -38,6 +38,7 @@ export interface Conversations {
   pruneDue(policy: DuePolicy): Promise<Pruned | null>
 }
 
+/** Which messages are listed by their first row. */
 export interface MessageStartQuery {
   /** Below this `seq` (exclusive). */
   before?: number
@@ -50,24 +51,28 @@ export interface MessageStartQuery {
   to?: Date
 }
 
+/** Where a message begins in the history. */
 export interface MessageStart {
   seq: number
   messageId: string
   createdAt: Date
 }
 
+/** The thread that has a message. */
 export interface MessagePlace {
   messageId: string
   threadId: string
   resourceId: string
 }
 
+/** Messages to store on one thread. */
 export interface MessageGroup {
   scope: Scope
   messages: readonly Message[]
   quota?: Quota
 }
 
+/** Changes of messages of one thread. */
 export interface MessagePatches {
   scope: Scope
   patches: readonly MessagePatch[]
@@ -86,6 +91,7 @@ export interface MessagePatch {
   content?: Partial<MessageContent>
 }
 
+/** A copy of a thread that is to be made. */
 export interface ThreadClone {
   id: string
   /** The resource of the copy. Default: that of the source. */
@@ -103,6 +109,7 @@ export interface ThreadClone {
   now: number
 }
 
+/** What is old enough to be removed. */
 export interface PrunePolicy {
   /** Removes idle threads without activity since this time, with everything that belongs to them. */
   threadsBefore?: number
@@ -119,6 +126,7 @@ export interface PrunePolicy {
   after?: number
 }
 
+/** A prune that one process at a time makes, when it is due. */
 export interface DuePolicy extends Omit<PrunePolicy, 'after'> {
   now: number
   every: number

@@ -97,11 +97,16 @@ export interface NotificationStore extends ThreadDependents {
   onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void
 }
 
+/** How urgent a notification is. */
 export type NotificationPriority = 'low' | 'medium' | 'high' | 'urgent'
+/** What became of a notification. */
 export type NotificationStatus = 'pending' | 'delivered' | 'seen' | 'dismissed' | 'archived' | 'discarded' | 'failed'
+/** How a reader can mark a notification. */
 export type MarkedStatus = 'seen' | 'dismissed' | 'archived'
+/** What a delivery policy does with a notification. */
 export type NotificationDeliveryAction = 'deliver' | 'queue' | 'defer' | 'summarize' | 'persist' | 'discard'
 
+/** A notification as it is stored. */
 export interface NotificationRecord {
   id: string
   threadId: string
@@ -151,6 +156,7 @@ export interface InboxScope {
   resourceId?: string
 }
 
+/** A notification that is to be stored. */
 export interface NewNotification {
   id: string
   threadId: string
@@ -182,6 +188,7 @@ export interface NewNotification {
   settlement?: SettlementTerms
 }
 
+/** A stored notification, and whether it is new. */
 export interface Ingested {
   record: NotificationRecord
   /**
@@ -215,6 +222,7 @@ export interface SettlementTerms {
   claimUntil: number
 }
 
+/** When a summary is sent. */
 export type SummaryTime =
   /** Now, with all pending records and all records of the same call, unless a summary has counted it already. */
   | { form: 'now' }
@@ -223,6 +231,7 @@ export type SummaryTime =
   /** At this time, with other records whose time is at most `withinMs` away. Never earlier. */
   | { form: 'timed'; at: number; withinMs: number }
 
+/** Whether a change was applied, and the record after it. */
 export interface Settled {
   /** The record after the call. Absent if it doesn't exist. */
   record?: NotificationRecord
@@ -232,6 +241,7 @@ export interface Settled {
   batch?: SummaryBatch
 }
 
+/** A claim of what is due. */
 export interface DueClaim {
   now: number
   until: number
@@ -246,6 +256,7 @@ export interface DueClaim {
   recheckMs?: { least: number; most: number }
 }
 
+/** Notifications and summaries that are due. */
 export interface Due {
   /** Records whose full text is to be sent. */
   records: NotificationRecord[]
@@ -258,6 +269,7 @@ export interface Due {
   idleThreads: string[]
 }
 
+/** Notifications that are summarized together. */
 export interface SummaryBatch {
   id: string
   threadId: string
@@ -271,6 +283,7 @@ export interface SummaryBatch {
   wakes: boolean
 }
 
+/** A notification that a thread received. */
 export interface Delivery {
   threadId: string
   id: string
@@ -284,6 +297,7 @@ export interface Delivery {
   confirmAt?: number
 }
 
+/** A delivery that failed, and when it is tried again. */
 export interface DeliveryFailure {
   threadId: string
   id: string
@@ -294,6 +308,7 @@ export interface DeliveryFailure {
   now: number
 }
 
+/** Which notifications a list has. */
 export interface NotificationQuery extends InboxScope, NotificationPage {
   status?: NotificationStatus | readonly NotificationStatus[]
   priority?: NotificationPriority | readonly NotificationPriority[]
@@ -322,6 +337,7 @@ export interface RequestedNotifications extends NotificationPage {
   priority?: NotificationPriority[]
 }
 
+/** Which changes of an inbox are read. */
 export interface ChangeQuery {
   resourceId: string
   threadId?: string
@@ -330,12 +346,14 @@ export interface ChangeQuery {
   limit: number
 }
 
+/** A notification that changed, with the cursor of the change. */
 export interface InboxChange {
   record: NotificationRecord
   /** Later changes come after this cursor. */
   cursor: string
 }
 
+/** Changes of an inbox since a cursor. */
 export interface InboxChanges {
   changes: InboxChange[]
   /** The `after` of the next query. */

@@ -57,6 +57,7 @@ export function refKey({ threadId, messageId }: MessageRef): string {
   return `${threadId}\n${messageId}`
 }
 
+/** A message that a search found, with its score and the reasons for it. */
 export interface RecallHit {
   threadId: string
   resourceId: string
@@ -85,6 +86,7 @@ export interface RecallHits extends Array<RecallHit> {
  */
 export type IncompleteReason = 'indexing' | 'vectors'
 
+/** The state of the index of recall. */
 export interface RecallStatus {
   /** Changes of messages that are not in the full-text index yet. */
   pending: number
@@ -94,6 +96,7 @@ export interface RecallStatus {
   error?: string
 }
 
+/** How many passages an embedder has embedded. */
 export interface EmbedderStatus {
   id: string
   dimension?: number

@@ -44,6 +44,7 @@ export interface ReplyError {
   maybeSent?: boolean
 }
 
+/** A reply of a channel, from the message to the provider's answer. */
 export interface ReplyRecord {
   /** `reply:` and the id of the signal. The idempotency key of every attempt to send it. */
   id: string
@@ -78,6 +79,7 @@ export interface ReplyRecord {
   settledAt?: Date
 }
 
+/** A reply that this process works on. */
 export interface ClaimedReply {
   reply: ReplyRecord
   inbound: InboundRecord
@@ -85,6 +87,7 @@ export interface ClaimedReply {
   claim: number
 }
 
+/** What happened to a reply. */
 export type ReplyStep =
   /** The claim goes on: `checkAt` is when it ends. */
   | { type: 'ask'; checkAt: number }
@@ -95,6 +98,7 @@ export type ReplyStep =
   /** Nothing changed, or an attempt failed: it is due again. `uncounted`: this process closes, and the attempt does not count. */
   | { type: 'defer'; dueAt: number; error?: ReplyError; uncounted?: true }
 
+/** A step of a reply that a process claimed. */
 export interface ReplySettlement {
   id: string
   claim: number
@@ -102,11 +106,13 @@ export interface ReplySettlement {
   now: number
 }
 
+/** A reply, within a resource if one is named. */
 export interface ReplyScope {
   id: string
   resourceId?: string
 }
 
+/** Which replies a list has, in the order in which they were stored. */
 export interface ReplyQuery {
   resourceId?: string
   channelId?: string

@@ -38,6 +38,7 @@ export interface MailboxRow {
   settledAt?: number
 }
 
+/** A run as its process begins or continues it. */
 export interface BegunRun {
   run: RunRow
   thread: ThreadRow
@@ -108,6 +109,7 @@ export interface Quoted {
   text: string
 }
 
+/** What the commit of a step stored, and whether the run goes on. */
 export interface StepCommitted {
   /** The appended rows, with their `seq`. */
   rows: MessageRow[]
@@ -125,8 +127,10 @@ export interface StepCommitted {
   gone?: string[]
 }
 
+/** What a run does, or how it ended. */
 export type RunStatus = 'running' | 'suspended' | 'finished' | 'failed' | 'aborted' | 'rejected' | 'parked'
 
+/** A run as it is stored. */
 export interface RunRow {
   threadId: string
   resourceId: string
@@ -154,6 +158,7 @@ export interface RunRow {
   sealSeq: number
 }
 
+/** Which runs a list has. Without a field, any value matches. */
 export interface RunFilter {
   threadId?: string
   resourceId?: string
@@ -164,6 +169,7 @@ export interface RunFilter {
   to?: number
 }
 
+/** Which runs a page of a list has. */
 export interface RunPage extends RunFilter {
   limit?: number
   offset?: number
@@ -186,6 +192,7 @@ export interface SuspendedCall {
   decision?: { approved?: boolean; reason?: string; by?: string; resumeData?: JSONValue }
 }
 
+/** A decision about a suspended call: approved, declined, or data to resume with. */
 export interface CallDecision {
   /** Repeating a decision with the same id has no effect and returns the result of the first. */
   id?: string
@@ -214,6 +221,7 @@ export interface MadeDecision {
   at: number
 }
 
+/** The decision that counts, and the run that may go on. */
 export interface Decided {
   runId: string
   toolCallId: string
@@ -228,6 +236,7 @@ export interface Decided {
   children: string[]
 }
 
+/** The end of a suspended run, with the calls that are denied by it. */
 export interface SuspendedEnd {
   ended: boolean
   /** The suspended runs of agents that it had called, which the same transaction ended, in the order of their ends. */

@@ -44,6 +44,7 @@ export type ScheduleStatus = 'active' | 'paused' | 'done'
 /** `every` is in milliseconds. */
 export type ScheduleTiming = { cron: string; timeZone?: string } | { every: number } | { at: Date }
 
+/** A schedule as it is stored. */
 export interface ScheduleRecord {
   id: string
   agentId: string
@@ -71,12 +72,14 @@ export type ScheduleOverlap = 'allow' | 'skip' | 'replace'
  */
 export type ScheduleMissed = 'once' | 'skip' | 'all'
 
+/** A schedule, within a resource and an agent if they are named. */
 export interface ScheduleScope {
   id: string
   resourceId?: string
   agentId?: string
 }
 
+/** A schedule that is to be stored. */
 export interface NewSchedule extends Pick<
   ScheduleRecord, 'id' | 'agentId' | 'threadId' | 'resourceId' | 'timing' | 'overlap' | 'missed' | 'signal'
 > {
@@ -85,6 +88,7 @@ export interface NewSchedule extends Pick<
   now: number
 }
 
+/** Which schedules a list has, by id. */
 export interface ScheduleQuery {
   resourceId?: string
   threadId?: string
@@ -105,6 +109,7 @@ export interface ScheduleFailure {
   now: number
 }
 
+/** The step of a schedule from one occurrence to the next. */
 export interface ScheduleAdvance {
   id: string
   /** The `nextAt` that it was claimed with. */

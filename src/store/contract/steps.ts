@@ -69,6 +69,7 @@ export interface RunDecision extends MadeDecision {
   kind: 'approval' | 'suspend'
 }
 
+/** A run with its steps, takeovers and decisions. */
 export interface RunDetails extends RunRow {
   steps: StepRow[]
   takeovers: Takeover[]

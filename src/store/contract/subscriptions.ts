@@ -45,6 +45,7 @@ export interface SignedDelivery {
   timestamp: number
 }
 
+/** The subscription of a thread to an external object. */
 export interface SubscriptionRecord {
   sourceId: string
   /** The external thing, as its source names it: `owner/repo#12`. */

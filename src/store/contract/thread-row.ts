@@ -60,6 +60,7 @@ export interface LaneSignalRow {
   row: MessageRow
 }
 
+/** A lane with the signals that the prompt has of it. */
 export interface LaneState extends LaneRow {
   /** The last snapshot and all deltas since, oldest first. If they are more than `maxLaneChain`, the snapshot and the newest deltas. */
   signals: LaneSignalRow[]

@@ -194,6 +194,7 @@ export interface MeantThread {
 /** Called with the ids of deleted threads; without ids, all threads were replaced by those of a backup. */
 export type ThreadsEnded = (threadIds?: readonly string[]) => void
 
+/** A signal at the door of a store, with the route that its sender wants. */
 export interface Send {
   threadId: string
   resourceId: string
@@ -236,6 +237,7 @@ export interface Send {
   now: number
 }
 
+/** A claim of the lease of a thread. */
 export interface Claim {
   owner: string
   /**
@@ -245,11 +247,13 @@ export interface Claim {
   begin?: Windows
 }
 
+/** What happens with a signal on an active or on an idle thread. */
 export interface Branch<Behavior> {
   behavior: Behavior
   attributes?: Record<string, string | number | boolean>
 }
 
+/** What became of a send in its transaction. */
 export interface Accepted {
   route: Route | 'skipped'
   /** The run that the signal starts or enters; absent for `persist`, `discard` and `skipped`. */
@@ -275,6 +279,7 @@ export interface FormerLease extends Fence {
   excused?: boolean
 }
 
+/** A lease that was claimed. */
 export interface Claimed {
   fence: Fence
   agentId: string
@@ -282,6 +287,7 @@ export interface Claimed {
   takenOver: boolean
 }
 
+/** Which rows of a history are read. */
 export interface RowQuery {
   /** Newest `limit` rows with `seq` below this (exclusive). */
   before?: number
@@ -294,6 +300,7 @@ export interface RowQuery {
   context?: boolean
 }
 
+/** A thread that is to be created. */
 export interface NewThread {
   id: string
   resourceId: string
@@ -306,6 +313,7 @@ export interface NewThread {
   now: number
 }
 
+/** Which threads a list has, and in which order. */
 export interface ThreadQuery {
   resourceId?: string
   metadata?: Record<string, string | number | boolean | null>
@@ -333,6 +341,7 @@ export interface TitleStore {
   returnTitle(threadId: string, dueAt: number | null): Promise<void>
 }
 
+/** A claim of threads that want a title. */
 export interface TitleClaim {
   owner: string
   now: number
@@ -341,6 +350,7 @@ export interface TitleClaim {
   agentIds: readonly string[]
 }
 
+/** A thread that wants a title. */
 export interface WantedTitle {
   threadId: string
   /** The agent whose run marked the thread. */

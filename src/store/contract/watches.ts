@@ -138,6 +138,7 @@ export interface InboundSender {
   verified: boolean
 }
 
+/** The contents of a message from outside. */
 export interface InboundContent {
   text: string
   subject?: string
@@ -146,6 +147,7 @@ export interface InboundContent {
   truncated?: true
 }
 
+/** A message from outside that is to be stored. */
 export interface NewInbound {
   id: string
   resourceId: string
@@ -167,6 +169,7 @@ export interface NewInbound {
   now: number
 }
 
+/** A message from outside as it is stored. */
 export interface InboundRecord extends Omit<NewInbound, 'now' | 'reply'> {
   /** Grows with each stored message. */
   seq: number
@@ -187,11 +190,13 @@ export interface InboundRecord extends Omit<NewInbound, 'now' | 'reply'> {
   lastError?: string
 }
 
+/** A stored message, and whether it was stored before. */
 export interface AddedInbound {
   inbound: InboundRecord
   repeated: boolean
 }
 
+/** The categories of a message. */
 export interface InboundAnnotation {
   seq: number
   categories: readonly string[]
@@ -203,6 +208,7 @@ export interface InboundAnnotation {
   now: number
 }
 
+/** A message whose annotation failed and is tried again. */
 export interface InboundDeferral {
   seq: number
   error: string
@@ -212,6 +218,7 @@ export interface InboundDeferral {
   rules?: readonly string[]
 }
 
+/** A claim of messages that have no categories yet. */
 export interface InboundClaim {
   channelIds: readonly string[]
   now: number
@@ -221,6 +228,7 @@ export interface InboundClaim {
   most?: Readonly<Record<string, number>>
 }
 
+/** A claim of candidates that are to be judged. */
 export interface CandidateClaim extends DueClaim {
   /** At most so many of an agent. */
   most?: Readonly<Record<string, number>>
@@ -233,6 +241,7 @@ export interface WatchCriteria {
   contacts: readonly string[]
 }
 
+/** A watch that is to be registered. */
 export interface NewWatch {
   id: string
   resourceId: string
@@ -262,6 +271,7 @@ export interface NewWatch {
   now: number
 }
 
+/** A watch as it is stored. */
 export interface WatchRecord {
   id: string
   resourceId: string
@@ -289,6 +299,7 @@ export interface WatchRecord {
   endedAt?: Date
 }
 
+/** A watch, within a resource, a thread and an agent if they are named. */
 export interface WatchScope {
   id: string
   resourceId?: string
@@ -296,6 +307,7 @@ export interface WatchScope {
   agentId?: string
 }
 
+/** Which watches a list has, by id. */
 export interface WatchQuery {
   resourceId?: string
   threadId?: string
@@ -312,6 +324,7 @@ export interface WatchQuery {
  */
 export type CandidateState = 'pending' | 'claimed' | 'matched' | 'rejected' | 'denied' | 'failed' | 'consumed' | 'ended'
 
+/** A message that a watch considered, with its verdict. */
 export interface CandidateRecord {
   watchId: string
   seq: number
@@ -340,6 +353,7 @@ export interface ConsideredInbound extends Pick<
   candidate?: CandidateRecord
 }
 
+/** A candidate that this process judges. */
 export interface ClaimedCandidate {
   watch: WatchRecord
   inbound: InboundRecord
@@ -347,6 +361,7 @@ export interface ClaimedCandidate {
   attempt: number
 }
 
+/** The verdict about a candidate. */
 export interface CandidateSettlement {
   watchId: string
   seq: number
@@ -355,6 +370,7 @@ export interface CandidateSettlement {
   now: number
 }
 
+/** A candidate whose judgement failed and is tried again. */
 export interface CandidateRelease extends Omit<CandidateSettlement, 'verdict'> {
   error?: string
   retryAt: number

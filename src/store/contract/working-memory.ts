@@ -20,8 +20,10 @@ export interface WorkingMemoryStore {
 /** The owner of the working memory. A thread of another resource is rejected. */
 export type WorkingMemoryOf = { scope: 'resource'; resourceId: string } | { scope: 'thread'; threadId: string; resourceId?: string }
 
+/** Working memory is Markdown, or an object with a schema. */
 export type WorkingMemoryValue = string | JSONObject
 
+/** A change of working memory, with what it needs to be accepted. */
 export type WorkingMemoryChange = {
   /** A change with the same id is applied once. */
   id?: string
@@ -51,12 +53,14 @@ export interface InitialWorkingMemory {
   )
 }
 
+/** The run that writes working memory, with its fence. */
 export interface WorkingMemoryWriter {
   fence: Fence
   runId: string
   staged: boolean
 }
 
+/** A version of working memory. */
 export interface WorkingMemoryRow {
   /** Grows by one with each change. For a staged change: the version that it would have now. */
   version: number

@@ -18,6 +18,7 @@ import { factsOf, type PostgresFacts } from './facts.ts'
 import { connectClient, GivenSessions, OwnSessions, type ClientConfig, type PgClient, type PgPool } from './sessions.ts'
 import type { TransactionMode } from './transaction.ts'
 
+/** The options of `PostgresStore`: a connection, or a pool of your own. */
 export interface PostgresStoreOptions {
   id?: string
   /** `postgresql://user:password@host:5432/database`. Or the parts of it below. */

@@ -7,6 +7,7 @@ import { quoteName } from './dialect.ts'
 import { postgresFailure } from './errors.ts'
 import { Queries, type Query, type QueryClient, type QueryPool, type Row } from './queries.ts'
 
+/** The options of `PgVector`. */
 export interface PgVectorOptions {
   /** Defaults to `pg-vector`. Another id gets all vectors of recall anew. */
   id?: string

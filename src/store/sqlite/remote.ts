@@ -15,6 +15,7 @@ export interface LibSQLClient {
   close(): void
 }
 
+/** A transaction of a libSQL client. */
 export interface LibSQLTransaction {
   execute(statement: { sql: string; args: SqlValue[] }): Promise<LibSQLResult>
   /** All in one round trip. Without it each is sent by itself. */
@@ -24,6 +25,7 @@ export interface LibSQLTransaction {
   close(): void
 }
 
+/** The result of a statement, as `@libsql/client` returns it. */
 export interface LibSQLResult {
   columns: string[]
   rows: ReadonlyArray<ArrayLike<unknown>>

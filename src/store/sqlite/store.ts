@@ -20,6 +20,7 @@ import { storeFailure } from './failure.ts'
 import { namespaceAt, parseLocation, placeAt, resolveFile, type Location } from './location.ts'
 import { remoteClient, RemoteConnection, type LibSQLClient } from './remote.ts'
 
+/** The options of `LibSQLStore`. */
 export interface LibSQLStoreOptions {
   id?: string
   /** `file:./path.db`, `:memory:`, or a server: `libsql://…`, `https://…` (needs the package `@libsql/client`). */

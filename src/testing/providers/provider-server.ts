@@ -12,6 +12,7 @@ import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import type { RequestHeaders, WireProtocol, WireProtocolName } from './wire-protocol.ts'
 
+/** The options of `providerServer()`. */
 export interface ProviderServerOptions {
   script?: Script<RecordedRequest>
   loop?: boolean
@@ -20,6 +21,7 @@ export interface ProviderServerOptions {
   clock?: Clock
 }
 
+/** A request that the server received. */
 export interface RecordedRequest {
   /** Its position in `requests`. */
   readonly index: number
@@ -30,6 +32,7 @@ export interface RecordedRequest {
   readonly outcome: Promise<'answered' | 'broken' | 'disconnected'>
 }
 
+/** A server on this machine that speaks the protocols of providers. */
 export interface ProviderServer {
   readonly url: string
   /** The options of `createOpenAI`. */

@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue, LanguageModelV4StreamPart, LanguageModelV4U
 import { HeedError } from '../../base/errors.ts'
 import { failureMessage, type ScriptedFailure } from '../script.ts'
 
+/** The protocol of a request. */
 export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-messages' | 'ai-gateway'
 
 /** A provider's API: how it encodes an answer, whose stream parts are given. */

@@ -11,6 +11,7 @@ import { RemoteWatching } from './remote-watching.ts'
 import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveRemoteWaiters } from '../send/outcomes.ts'
 
+/** Whether a run was aborted, and which. */
 export interface AbortAnswer {
   aborted: boolean
   runId?: string

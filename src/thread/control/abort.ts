@@ -9,6 +9,7 @@ import { endOpenCalls } from '../runtime/early-abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 
+/** What an abort also does, and which run it expects. */
 export interface AbortOptions {
   /** Also cancel the pending signals of the thread. */
   clearPendingSignals?: boolean

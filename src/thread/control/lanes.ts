@@ -29,6 +29,7 @@ export interface Lane extends LaneRow {
   deltas: LaneSignal[]
 }
 
+/** A page of the states that a lane received, newest first. */
 export interface LaneHistory {
   signals: LaneSignal[]
   more: boolean

@@ -11,6 +11,7 @@ import { snapshotReader, type SnapshotReader, type ThreadSnapshot } from './snap
 
 export type { ThreadSnapshot } from './snapshot.ts'
 
+/** The chunks of a thread, its active run, and a way to abort it. */
 export interface AgentThreadSubscription {
   /** Chunks in their order. Ends with `unsubscribe()` and when its Heed is closed; until then a pending read keeps the process alive. */
   readonly stream: AsyncIterable<Chunk>
@@ -173,6 +174,7 @@ const finished: IteratorResult<Chunk> = { done: true, value: undefined }
 /** How many chunks beside the stream a reader may have unread. */
 const besideLimit = 1_000
 
+/** Which thread is subscribed to, and from where. */
 export interface SubscribeOptions {
   threadId: string
   resourceId?: string

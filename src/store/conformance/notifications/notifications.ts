@@ -4,6 +4,7 @@ import { notificationDueConformance } from './due.ts'
 import { claim, decided, note, now, scope, window, type NotificationCase } from './fixture.ts'
 import { notificationKeyConformance } from './keys.ts'
 
+/** What every store of notifications promises. */
 export const notificationConformance: NotificationCase[] = [
   ...notificationKeyConformance,
   ...notificationChangeConformance,

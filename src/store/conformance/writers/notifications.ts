@@ -4,6 +4,7 @@ import type { TwoWriters } from '../fixture.ts'
 import { claim, decided, note, now, scope, type NotificationHarness } from '../notifications/fixture.ts'
 import { answerOr, exactlyOne, rounds } from './race.ts'
 
+/** A case with two writers of notifications. */
 export interface NotificationWriterCase {
   name: string
   run(harness: TwoWriters<NotificationHarness>): Promise<void>

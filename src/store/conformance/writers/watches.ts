@@ -6,6 +6,7 @@ import { onThread } from '../registration.ts'
 import { replyWriterCases } from '../replies.ts'
 import { exactlyOne, rounds } from './race.ts'
 
+/** A case with two writers of watches. */
 export interface WatchWriterCase {
   name: string
   run(harness: TwoWriters<WatchHarness>): Promise<void>

@@ -1,57 +1,71 @@
-import { defaultWeights, rank, type Weights } from '../../src/recall/rank/rank.ts'
+import type { Posting } from '../../src/recall/rank/bm25.ts'
+import { defaultWeights, rank, weightsOfWords, type Weights } from '../../src/recall/rank/rank.ts'
+import { estimateTokens } from '../../src/prompt/tokens.ts'
 import type { Conversation } from './conversations.ts'
 
-export type Ways = 'words' | 'vectors' | 'fused'
+/** How turns are ranked. "Plain" compares the turn alone; "neighbors": the four nearest vectors, each with the turns beside it. */
+export type Way = 'plain words' | 'plain vectors' | 'neighbors' | 'words' | 'fused'
+
 export interface Evaluated extends Conversation {
   /** Of each question, its cosines with the turns. */
   cosines: Float32Array[]
 }
 
-/** Words or vectors of the message alone: what a search would be without the rest. */
-const alone: Weights = { words: 1, wordsOfPair: 0, meaning: 1, meaningOfPair: 0, previous: 0, next: 0, thread: 0, wordsOfThread: 0, question: 0 }
+export interface Result {
+  category: string
+  /** Which share of the turns that answer the question is among the first 5, 10 and 20. */
+  at5: number
+  at10: number
+  at20: number
+  /** The tokens of the first ten. */
+  tokens: number
+}
 
-/** Which share of the turns that answer it each question finds among its ten best. */
-export function recallAt10({ collection, questions, cosines }: Evaluated, way: Ways | 'plain words' | 'plain vectors', weights: Weights = defaultWeights): Array<{ category: number; share: number }> {
-  const used = way.startsWith('plain') ? alone : weights
-  return questions.map(({ category, evidence, named, terms, postings }, at) => {
-    const ranked = rank(collection, way.endsWith('vectors') ? [] : postings, way.endsWith('words') ? undefined : cosines[at], { limit: 10, weights: used, terms: way.endsWith('vectors') ? 0 : terms })
-    const found = new Set(ranked.map((one) => one.at))
-    return { category, share: evidence.filter((turn) => found.has(turn)).length / named }
+/** Words or vectors of the turn alone: what a search would be without the rest. */
+const alone: Weights = {
+  words: 1, wordsOfPair: 0, meaning: 1, meaningOfPair: 0, previous: 0, next: 0, thread: 0, wordsOfThread: 0, length: 0, time: 0, question: 0,
+}
+
+export function rankingOf({ questions, cosines }: Evaluated, at: number, way: Way, weights?: Weights): {
+  postings: readonly Posting[]
+  cosines: Float32Array | undefined
+  options: Omit<Parameters<typeof rank>[3], 'limit'>
+} {
+  const question = questions[at]
+  const ofVectors = way === 'plain vectors' || way === 'neighbors'
+  const isPlain = ofVectors || way === 'plain words'
+  const chosen = isPlain ? alone : (weights ?? (way === 'words' ? weightsOfWords : defaultWeights))
+  return {
+    postings: ofVectors ? [] : (question?.postings ?? []),
+    cosines: way === 'words' || way === 'plain words' ? undefined : cosines[at],
+    options: { weights: chosen, terms: ofVectors ? 0 : (question?.terms ?? 0), ...(!isPlain && question && { times: question.times }) },
+  }
+}
+
+export function evaluate(conversation: Evaluated, way: Way, weights?: Weights): Result[] {
+  const { collection, questions, texts } = conversation
+  return questions.map(({ category, evidence, named }, at) => {
+    const { postings, cosines, options } = rankingOf(conversation, at, way, weights)
+    const ranked = rank(collection, postings, cosines, { ...options, limit: 20 }).map((one) => one.at)
+    const found = way === 'neighbors' ? withNeighbors(conversation, ranked.slice(0, 4)) : ranked
+    const share = (most: number) => evidence.filter((turn) => found.slice(0, most).includes(turn)).length / named
+    const tokens = found.slice(0, way === 'neighbors' ? 12 : 10).reduce((sum, turn) => sum + estimateTokens(texts[turn] ?? ''), 0)
+    return { category, at5: share(5), at10: share(way === 'neighbors' ? 12 : 10), at20: share(20), tokens }
   })
 }
 
-export function mean(shares: ReadonlyArray<{ share: number }>): number {
-  return shares.reduce((sum, { share }) => sum + share, 0) / (shares.length || 1)
+function withNeighbors({ collection: { previous, next } }: Evaluated, turns: readonly number[]): number[] {
+  return [...new Set(turns.flatMap((at) => [at, previous[at] ?? -1, next[at] ?? -1]))].filter((at) => at >= 0)
 }
 
-const steps: Readonly<Record<keyof Weights, readonly number[]>> = {
-  words: [0.5, 0.7, 0.9],
-  wordsOfPair: [0, 0.15, 0.3],
-  meaning: [0.5, 0.7, 0.9],
-  meaningOfPair: [0.3, 0.5, 0.7],
-  previous: [0.1, 0.2, 0.3],
-  next: [0, 0.1, 0.2],
-  thread: [0.15, 0.3, 0.45],
-  wordsOfThread: [0.1, 0.2, 0.3],
-  question: [0, 0.1, 0.2],
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / (values.length || 1)
 }
 
-/** Weights that are best for these conversations: one weight after the other, from a start that prefers nothing. */
-export function chooseWeights(conversations: readonly Evaluated[], onStep: () => void): Weights {
-  let weights: Weights = { words: 0.9, wordsOfPair: 0, meaning: 0.5, meaningOfPair: 0.3, previous: 0.1, next: 0, thread: 0.15, wordsOfThread: 0.1, question: 0 }
-  let best = scoreOf(conversations, weights)
-  for (const name of Object.keys(steps) as Array<keyof Weights>) {
-    for (const value of steps[name]) {
-      if (value === weights[name]) continue
-      const tried = { ...weights, [name]: value }
-      const score = scoreOf(conversations, tried)
-      onStep()
-      if (score > best) [best, weights] = [score, tried]
-    }
-  }
-  return weights
-}
-
-function scoreOf(conversations: readonly Evaluated[], weights: Weights): number {
-  return mean(conversations.flatMap((conversation) => recallAt10(conversation, 'fused', weights)))
+/** Within which bounds the mean is in 95 of 100 sets of questions that are drawn from these, with a fixed seed. */
+export function interval(values: readonly number[]): [low: number, high: number] {
+  let state = 1
+  const chance = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
+  const means = Array.from({ length: 1_000 }, () => mean(values.map(() => values[Math.floor(chance() * values.length)] ?? 0))).toSorted((a, b) => a - b)
+  return [means[24] ?? 0, means[974] ?? 0]
 }

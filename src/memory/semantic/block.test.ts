@@ -14,6 +14,8 @@ const reasons = {
   next: 0,
   thread: 1,
   wordsOfThread: 0,
+  length: 0,
+  time: 0,
   question: 0,
 }
 const message = (id: string, text: string): Message => ({

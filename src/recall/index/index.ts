@@ -36,7 +36,7 @@ export class SqlRecall implements RecallIndex {
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (scheduler) => {
       const { vector, unreached } = embedder ? await embedQuestion(scheduler, embedder, query) : {}
-      const { hits, incomplete } = await scheduler.engine.call('search', { ...query, ...(vector && { vector }) })
+      const { hits, incomplete } = await scheduler.engine.call('search', { ...query, now: this.#clock.now(), ...(vector && { vector }) })
       // Another process may have stored messages that have no vectors yet.
       if (embedder) scheduler.queueFor(embedder).wake()
       const incompleteReason = incomplete ? 'indexing' : unreached ? 'vectors' : undefined

@@ -9,6 +9,7 @@ import { indexToken } from './indexer.ts'
 import { limits, readPostings } from './searcher.ts'
 
 const resource = 1
+const termsOf = (...words: string[]) => words.map((term) => ({ term, forms: [term] }))
 
 /** Messages of one passage each, in threads of a hundred. */
 function indexOf(texts: ReadonlyArray<readonly string[]>) {
@@ -42,7 +43,7 @@ describe('terms of a question', () => {
       (texts, asked) => {
         const { words, collection } = indexOf(texts)
         const withTerm = (term: string) => texts.flatMap((text, at) => (text.includes(term) ? [at] : []))
-        const postings = readPostings(words, collection, asked, few)
+        const postings = readPostings(words, collection, termsOf(...asked), few)
         const known = asked.filter((term) => withTerm(term).length > 0)
         expect(postings).toHaveLength(Math.min(known.length, few.terms))
         const whole = texts.flatMap((text, at) => (known.every((term) => text.includes(term)) ? [at] : []))
@@ -63,7 +64,7 @@ describe('terms of a question', () => {
     const last = count - 500
     texts[last] = ['budget', 'meeting']
     const { words, collection } = indexOf(texts)
-    const postings = readPostings(words, collection, ['budget', 'meeting'])
+    const postings = readPostings(words, collection, termsOf('budget', 'meeting'))
     const best = rank(collection, postings, undefined, { limit: 3 })
     expect(best[0]).toMatchObject({ at: last, reasons: { words: 1 } })
     expect(best[1]?.reasons.words).toBeLessThan(0.6)
@@ -79,7 +80,7 @@ describe('terms of a question', () => {
     const last = count - 500
     texts[last] = ['budget', 'meeting']
     const { words, collection } = indexOf(texts)
-    const [best] = rank(collection, readPostings(words, collection, ['friday', 'budget', 'meeting']), undefined, { limit: 1 })
+    const [best] = rank(collection, readPostings(words, collection, termsOf('friday', 'budget', 'meeting')), undefined, { limit: 1 })
     expect(best).toMatchObject({ at: last, reasons: { words: 1 } })
   })
 
@@ -93,11 +94,17 @@ describe('terms of a question', () => {
     const last = count - 600 - ((count - 600) % 150) + 57
     const { words, collection } = indexOf(texts)
     expect(texts[last]).toEqual(['budget', 'meeting', 'harbour'])
-    const postings = readPostings(words, collection, ['budget', 'meeting', 'harbour'])
+    const postings = readPostings(words, collection, termsOf('budget', 'meeting', 'harbour'))
     const [all] = rank(collection, postings, undefined, { limit: 1 })
     expect(texts[all?.at ?? 0]).toEqual(['budget', 'meeting', 'harbour'])
     const common = postings.find(({ term }) => term === 'budget')
     expect(common).toMatchObject({ count })
     expect(Array.from(common?.passages ?? [])).toContain(last)
+  })
+
+  it('[K1.26] are found in passages with any of their forms', () => {
+    const { words, collection } = indexOf([['went', 'harbour'], ['go', 'harbour'], ['harbour'], ['gone']])
+    const postings = readPostings(words, collection, [{ term: 'go', forms: ['go', 'went', 'gone'] }])
+    expect(postings.map(({ term, passages }) => [term, Array.from(passages)])).toEqual([['go', [0, 1, 3]]])
   })
 })

@@ -1,5 +1,7 @@
 import { lengthsOf, type Collection } from '../rank/bm25.ts'
+import { sessionsOf } from '../rank/sessions.ts'
 import { maxPassages } from '../text/passages.ts'
+import { maxYears } from '../text/times.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 
 export interface PassageRow {
@@ -66,6 +68,7 @@ export class ResourceCollection implements Collection {
   /** The last passage of each thread, by the thread's number. */
   #last: number[] = []
   #lengths: Float64Array | undefined
+  #sessions: ReturnType<typeof sessionsOf> | undefined
   readonly #frequent = new Map<string, number>()
   #counted: ReadonlyMap<string, number> = new Map()
   /** The number of passages when the cached counts were taken. */
@@ -82,10 +85,38 @@ export class ResourceCollection implements Collection {
     return new ResourceCollection(resource, readPassages(index, resource))
   }
 
-  /** Computed once for all searches, until the collection changes. */
+  // Sessions and their lengths are computed once for all searches, until the collection changes.
+
   get lengths(): Float64Array {
     this.#lengths ??= lengthsOf(this)
     return this.#lengths
+  }
+
+  get session(): Int32Array {
+    return this.#sessionsOf().session
+  }
+
+  get sessions(): number {
+    return this.#sessionsOf().sessions
+  }
+
+  /** The years in which its messages were written, the latest first. */
+  years(): number[] {
+    let oldest = Number.POSITIVE_INFINITY
+    let newest = Number.NEGATIVE_INFINITY
+    for (let at = 0; at < this.count; at += 1) {
+      const time = this.createdAt[at] as number
+      if (time < oldest) oldest = time
+      if (time > newest) newest = time
+    }
+    if (this.count === 0) return []
+    const last = new Date(newest).getUTCFullYear()
+    return Array.from({ length: Math.min(maxYears, last - new Date(oldest).getUTCFullYear() + 1) }, (_, n) => last - n)
+  }
+
+  #sessionsOf(): ReturnType<typeof sessionsOf> {
+    this.#sessions ??= sessionsOf(this)
+    return this.#sessions
   }
 
   /**
@@ -118,6 +149,7 @@ export class ResourceCollection implements Collection {
   /** Takes the passages of changed messages, in the order of their keys. Returns how the remaining passages moved. */
   refresh(messages: readonly ChangedPassages[]): Move[] {
     this.#lengths = undefined
+    this.#sessions = undefined
     const changes = messages.map(({ first, rows }) => {
       const at = this.#lowerBound(first)
       return { at, removed: this.#lowerBound(first + maxPassages) - at, rows }

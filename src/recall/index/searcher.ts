@@ -5,7 +5,8 @@ import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } from '../rank/rank.ts'
 import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
-import { extractTerms } from '../text/terms.ts'
+import { searchTerms, type SearchTerm } from '../text/terms.ts'
+import { readTimes } from '../text/times.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
 import type { Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
@@ -21,6 +22,8 @@ import type { Match, Words } from './words.ts'
 export interface Question extends Omit<RecallQuery, 'embedder'> {
   /** `near`: the nearest vectors, of an embedder that has them in a vector store. */
   vector?: { embedder: string; numbers: Float32Array; near?: NearVectors }
+  /** When it is asked: what "yesterday" in it is relative to. */
+  now: number
 }
 
 const hitsSql = `
@@ -104,7 +107,7 @@ export class Searcher {
     const test = question.filter && compileFilter(question.filter)
     const collection = this.#collections.collectionOf(scope.resource)
     if (question.limit <= 0 || collection.count === 0) return []
-    const terms = [...new Set(extractTerms(question.text))]
+    const terms = searchTerms(question.text)
     const postings = readPostings(this.#databases.words, collection, terms)
     const cosines = question.vector && this.#cosines(collection, question.vector)
     const thread = scope.thread === undefined ? undefined : collection.threadNumber(scope.thread)
@@ -115,7 +118,8 @@ export class Searcher {
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
     const ranked = ranking(collection, postings, cosines, {
-      terms: terms.length, ...(allowed && { allowed }), ...(ignored && { ignored }),
+      terms: terms.length, times: readTimes(question.text, question.now, () => collection.years()),
+      ...(allowed && { allowed }), ...(ignored && { ignored }),
     })
     const hits = this.#takeHits(collection, ranked, question)
     const certainty = confidence(collection, terms.length, postings, hits, cosines, ignored)
@@ -321,8 +325,9 @@ const maxCompared = 1_000
 
 interface KnownTerm {
   term: string
-  /** As the index has it. */
-  token: string
+  /** Each of its forms, as the index has it. */
+  tokens: readonly string[]
+  /** The passages with its forms: one with several of them counts several times. */
   count: number
 }
 
@@ -331,7 +336,7 @@ interface KnownTerm {
  * occurs too, and where all terms occur.
  */
 export function readPostings(
-  words: Words, collection: ResourceCollection, terms: readonly string[], most: typeof limits = limits,
+  words: Words, collection: ResourceCollection, terms: readonly SearchTerm[], most: typeof limits = limits,
 ): Posting[] {
   const read = (matches: readonly Match[], limit: number) => words.find(matches, limit).map((keys) => collection.findAll(keys))
   const known = knownTerms(words, collection, terms).slice(0, most.terms)
@@ -341,16 +346,16 @@ export function readPostings(
   let postingCount = 0
   const rare = known.filter(({ count }, at) => (at === 0 || postingCount + count <= most.rarePostings) && (postingCount += count) > 0)
   const looked = isCommon ? [rarest] : rare
-  const found = read(looked.map(({ token }) => token), isCommon ? most.commonPostings : most.rarePostings)
+  const found = read(looked.map(({ tokens }) => anyOf(tokens)), isCommon ? most.commonPostings : most.rarePostings)
   const postings = looked.map(({ term, count }, at): Posting => ({ term, passages: found[at] ?? [], ...(isCommon && { count }) }))
     .filter(({ passages }) => isCommon || passages.length > 0)
-  const anyRare = { any: rare.map(({ token }) => token) }
+  const anyRare = { any: rare.flatMap(({ tokens }) => tokens) }
   let scanned = 0
   let left = most.commonPostings
-  for (const { term, token, count } of known.slice(rare.length)) {
+  for (const { term, tokens, count } of known.slice(rare.length)) {
     scanned += count + postingCount
     if (scanned > most.scanned) left = 0
-    const [passages = new Int32Array(0)] = left > 0 ? read([{ all: [token, anyRare] }], left) : []
+    const [passages = new Int32Array(0)] = left > 0 ? read([{ all: [anyOf(tokens), anyRare] }], left) : []
     left -= passages.length
     postings.push({ term, passages, count })
   }
@@ -359,7 +364,7 @@ export function readPostings(
   let together = 0
   for (let width = known.length; width > 1 && together < most.enough; width = isCommon ? Math.ceil(width / 2) : 1) {
     const some = known.slice(0, width)
-    const [whole = new Int32Array(0)] = read([{ all: some.map(({ token }) => token) }], most.withAllTerms)
+    const [whole = new Int32Array(0)] = read([{ all: some.map(({ tokens }) => anyOf(tokens)) }], most.withAllTerms)
     together = whole.length
     addPassages(postings, new Set(some.map(({ term }) => term)), whole)
   }
@@ -367,13 +372,22 @@ export function readPostings(
 }
 
 /** The terms that occur in the collection, the rarest first. */
-function knownTerms(words: Words, collection: ResourceCollection, terms: readonly string[]): KnownTerm[] {
-  const tokens = terms.map((term) => indexToken(collection.resource, term))
-  const counts = collection.termCounts(tokens, (unknown) => words.counts(unknown))
+function knownTerms(words: Words, collection: ResourceCollection, terms: readonly SearchTerm[]): KnownTerm[] {
+  const tokens = terms.map(({ forms }) => forms.map((form) => indexToken(collection.resource, form)))
+  const every = tokens.flat()
+  const counts = collection.termCounts(every, (unknown) => words.counts(unknown))
+  const countOf = new Map(every.map((token, at) => [token, counts[at] ?? 0]))
   return terms
-    .map((term, at): KnownTerm => ({ term, token: tokens[at] ?? '', count: counts[at] ?? 0 }))
+    .map(({ term }, at): KnownTerm => {
+      const known = (tokens[at] ?? []).filter((token) => countOf.get(token))
+      return { term, tokens: known, count: known.reduce((sum, token) => sum + (countOf.get(token) ?? 0), 0) }
+    })
     .filter(({ count }) => count > 0)
     .toSorted((a, b) => a.count - b.count)
+}
+
+function anyOf(tokens: readonly string[]): Match {
+  return tokens.length === 1 ? (tokens[0] ?? '') : { any: tokens }
 }
 
 /** Adds passages that contain all of these terms to the incomplete postings of each. */

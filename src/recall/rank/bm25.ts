@@ -5,15 +5,17 @@ export interface Collection {
   readonly count: number
   /** The number of terms in each passage. */
   readonly length: ArrayLike<number>
-  /** The number of its thread, from 0. */
-  readonly thread: ArrayLike<number>
-  readonly threads: number
+  /** The number of its session, from 0: the part of its thread that it belongs to. */
+  readonly session: ArrayLike<number>
+  readonly sessions: number
   /** The passage before it and the one after it in its thread. */
   readonly previous: ArrayLike<number>
   readonly next: ArrayLike<number>
   /** What the passage does: it states something, asks, or answers nothing. */
   readonly form: ArrayLike<number>
-  /** The number of terms of each thread. Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
+  /** When its message was written, in milliseconds. */
+  readonly createdAt: ArrayLike<number>
+  /** The number of terms of each session. Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
   readonly lengths?: ArrayLike<number>
 }
 
@@ -27,7 +29,7 @@ export interface Posting {
 }
 
 /** Links each passage with its neighbors in its thread; the passages of a thread are in order. */
-export function linkNeighbors(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array; threads: number } {
+export function linkNeighbors(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array } {
   const count = thread.length
   const previous = new Int32Array(count).fill(-1)
   const next = new Int32Array(count).fill(-1)
@@ -41,19 +43,19 @@ export function linkNeighbors(thread: ArrayLike<number>): { previous: Int32Array
     }
     last[of] = at
   }
-  return { previous, next, threads: last.length }
+  return { previous, next }
 }
 
 /** The parameters k1 and b of BM25. A posting has no frequency: a passage contains a term or does not. */
 const saturation = 0.9
 const lengthPenalty = 0.5
 
-/** BM25 of each passage, of each with the one before it, and of each thread as a whole; the best of each kind has 1. */
+/** BM25 of each passage, of each with the one before it, and of each session as a whole; the best of each kind has 1. */
 interface TermScores {
   own: Float32Array
   pair: Float32Array
-  /** By number of the thread. */
-  thread: Float32Array
+  /** By number of the session. */
+  session: Float32Array
   /** How much of the question the best passage contains, from 0 to 1: rare terms count more, and most of all those that no passage has. */
   share: number
 }
@@ -62,28 +64,30 @@ interface TermScores {
 export function bm25Scores(
   collection: Collection, postings: readonly Posting[], worth: Worth, terms = postings.length,
 ): TermScores {
-  const { count, length, thread, threads, previous, next } = collection
+  const { count, length, session, sessions, previous, next } = collection
   const own = new Float32Array(count)
   const pair = new Float32Array(count)
-  const ofThread = new Float32Array(threads)
+  const ofSession = new Float32Array(sessions)
   const lengths = collection.lengths ?? lengthsOf(collection)
   const mean = worth.terms / worth.passages || 1
   const meanOfPairs = worth.termsOfPairs / worth.passages || 1
-  const meanOfThreads = worth.terms / worth.threads || 1
+  const meanOfSessions = worth.terms / worth.sessions || 1
   const seen = new Uint8Array(count)
   /** The score of a passage of mean length with all terms of the question. */
   let whole = Math.max(0, terms - postings.length) * rarity(worth.sum, 0) * weight(1, 1)
   for (const { passages, count: having } of postings) {
-    const inThread = new Map<number, number>()
+    const inSession = new Map<number, number>()
     let pairs = 0
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 1
     for (let n = 0; n < passages.length; n += 1) {
       const after = next[passages[n] ?? 0] ?? -1
-      pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
+      pairs += (worth.of[passages[n] ?? 0] ?? 1) + (after >= 0 && seen[after] === 0 ? (worth.of[after] ?? 1) : 0)
     }
     const idf = having === undefined ? rarity(worth.sum, countOf(passages, worth)) : rarity(count, having)
     whole += idf * weight(1, 1)
-    const idfInPairs = having === undefined ? rarity(worth.passages, pairs) : rarity(count, count * (1 - (1 - having / count) ** 2))
+    const idfInPairs = having === undefined
+      ? rarity(worth.sum, Math.min(pairs, worth.sum))
+      : rarity(count, count * (1 - (1 - having / count) ** 2))
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
       const words = length[at] ?? 0
@@ -95,12 +99,12 @@ export function bm25Scores(
       if (after >= 0 && seen[after] === 0) {
         pair[after] = (pair[after] ?? 0) + idfInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
       }
-      const of = thread[at] ?? 0
-      inThread.set(of, (inThread.get(of) ?? 0) + (worth.of[at] ?? 1))
+      const of = session[at] ?? 0
+      inSession.set(of, (inSession.get(of) ?? 0) + (worth.of[at] ?? 1))
     }
-    // A term that only has a count is in nearly every thread, and distinguishes none of them.
-    if (having === undefined) for (const [of, times] of inThread) {
-      ofThread[of] = (ofThread[of] ?? 0) + rarity(worth.threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
+    // A term that only has a count is in nearly every session, and distinguishes none of them.
+    if (having === undefined) for (const [of, times] of inSession) {
+      ofSession[of] = (ofSession[of] ?? 0) + rarity(worth.sessions, inSession.size) * weight(times, (lengths[of] ?? 0) / meanOfSessions)
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
   }
@@ -111,14 +115,14 @@ export function bm25Scores(
   let best = 0
   for (let at = 0; at < count; at += 1) if ((own[at] as number) > best) best = own[at] as number
   const share = whole > 0 ? Math.min(1, best / whole) : 0
-  return { own: scaleToBest(own), pair: scaleToBest(pair), thread: scaleToBest(ofThread), share }
+  return { own: scaleToBest(own), pair: scaleToBest(pair), session: scaleToBest(ofSession), share }
 }
 
-/** The number of terms of each thread. */
-export function lengthsOf({ count, length, thread, threads }: Omit<Collection, 'lengths'>): Float64Array {
-  const lengths = new Float64Array(threads)
+/** The number of terms of each session. */
+export function lengthsOf({ count, length, session, sessions }: Omit<Collection, 'lengths'>): Float64Array {
+  const lengths = new Float64Array(sessions)
   for (let at = 0; at < count; at += 1) {
-    const of = thread[at] ?? 0
+    const of = session[at] ?? 0
     lengths[of] = (lengths[of] ?? 0) + (length[at] ?? 0)
   }
   return lengths

@@ -1,6 +1,7 @@
 import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
 import { sameQuestion } from './copies.ts'
 import { forms } from '../text/form.ts'
+import { nearness, type NamedTime } from '../text/times.ts'
 import { countOf, states, worthOf, type Worth } from './worth.ts'
 
 /** How much each reason counts. The values were chosen on conversations: `npm run bench:recall` measures them and others. */
@@ -16,24 +17,43 @@ export interface Weights {
   /** The score of the passage before it, and of the one after it. */
   previous: number
   next: number
-  /** The mean score of the best passages of its thread. */
+  /** The mean score of the best passages of its session: the part of its thread that it belongs to. */
   thread: number
-  /** Terms that its whole thread shares with the question. */
+  /** Terms that its whole session shares with the question. */
   wordsOfThread: number
+  /** The number of its terms: a short passage mostly says little. */
+  length: number
+  /** How near it was written to a time that the question names, or 1 where it mentions that time. */
+  time: number
   /** Subtracted from a passage that is, or ends with, a question or a request. */
   question: number
 }
 
 export const defaultWeights: Weights = {
-  words: 0.7,
-  wordsOfPair: 0.15,
-  meaning: 0.5,
-  meaningOfPair: 0.5,
-  previous: 0.2,
+  words: 0.1,
+  wordsOfPair: 0.9,
+  meaning: 0.85,
+  meaningOfPair: 0.15,
+  previous: 0.02,
   next: 0.1,
-  thread: 0.3,
-  wordsOfThread: 0.2,
-  question: 0.15,
+  thread: 0.25,
+  wordsOfThread: 0.3,
+  length: 0.6,
+  time: 1.75,
+  question: 0.4,
+}
+
+/** The weights of a question without a vector. */
+export const weightsOfWords: Weights = {
+  ...defaultWeights,
+  words: 0.5,
+  wordsOfPair: 0.7,
+  previous: 0.08,
+  next: 0.12,
+  thread: 0.05,
+  wordsOfThread: 0.4,
+  length: 0.5,
+  question: 0.25,
 }
 
 export interface Ranked {
@@ -51,14 +71,18 @@ interface RankingOptions {
   weights?: Weights
   /** The number of terms of the question, also those that no passage contains. Defaults to the number of postings. */
   terms?: number
+  /** The times that the question names. */
+  times?: readonly NamedTime[]
   /** False for passages that must not be results. They still count as neighbors. */
   allowed?: (at: number) => boolean
   /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
   ignored?: (at: number) => boolean
 }
 
-/** The number of best passages that make up the score of a thread. */
-const bestOfThread = 3
+/** The number of best passages that make up the score of a session. */
+const bestOfSession = 3
+/** A passage with this many terms is long. */
+const longPassage = 31
 
 /** The number of best passages that `confidence` reads. */
 export const judgedForConfidence = 10
@@ -83,11 +107,11 @@ export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
   const { allowed, ignored } = options
-  const { count, previous, next, thread, form } = collection
+  const { count, previous, next, session, form, length } = collection
   const worth = worthOf(collection, ignored)
   const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
   const words = bm25Scores(collection, counted, worth, options.terms)
-  const weights = weightsFor(options.weights ?? defaultWeights, cosines ? words.share : 1)
+  const weights = weightsFor(options.weights ?? (cosines ? defaultWeights : weightsOfWords), cosines ? words.share : 1)
   const alike = cosines && cosines.map((cosine, at) => cosine * (worth.of[at] ?? 1))
   const pair = alike && scaleToBest(withPrevious(alike, previous))
   const own = alike && scaleToBest(alike)
@@ -96,8 +120,9 @@ export function* ranking(
     first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
       + weights.meaning * (own?.[at] ?? 0) + weights.meaningOfPair * (pair?.[at] ?? 0)
   }
-  const threads = threadScores(collection, first, worth)
-  const most = highestScore(weights, cosines !== undefined)
+  const sessions = sessionScores(collection, first, worth)
+  const times = options.times?.length ? timeScores(collection, postings, options.times) : undefined
+  const most = highestScore(weights, cosines !== undefined, times !== undefined)
   const scores = new Float64Array(count)
   const candidates: number[] = []
   for (let at = 0; at < count; at += 1) {
@@ -105,9 +130,10 @@ export function* ranking(
     const before = scoreAt(first, previous[at])
     const after = scoreAt(first, next[at])
     if (alone + before + after === 0 || (allowed && !allowed(at))) continue
-    const of = thread[at] ?? 0
+    const of = session[at] ?? 0
     scores[at] = alone * (states(form[at]) ? 1 : withoutStatement) + weights.previous * before + weights.next * after
-      + weights.thread * (threads[of] ?? 0) + weights.wordsOfThread * (words.thread[of] ?? 0) - weights.question * asks(form[at])
+      + weights.thread * (sessions[of] ?? 0) + weights.wordsOfThread * (words.session[of] ?? 0)
+      + weights.length * lengthScore(length[at]) + weights.time * (times?.[at] ?? 0) - weights.question * asks(form[at])
     candidates.push(at)
   }
   for (const at of bestFirst(candidates, scores)) {
@@ -121,8 +147,10 @@ export function* ranking(
         meaningOfPair: pair?.[at] ?? 0,
         previous: scoreAt(first, previous[at]),
         next: scoreAt(first, next[at]),
-        thread: threads[thread[at] ?? 0] ?? 0,
-        wordsOfThread: words.thread[thread[at] ?? 0] ?? 0,
+        thread: sessions[session[at] ?? 0] ?? 0,
+        wordsOfThread: words.session[session[at] ?? 0] ?? 0,
+        length: lengthScore(length[at]),
+        time: times?.[at] ?? 0,
         question: asks(form[at]),
       },
     }
@@ -184,39 +212,61 @@ function scoreAt(scores: Float32Array, at: number | undefined): number {
   return at === undefined || at < 0 ? 0 : (scores[at] ?? 0)
 }
 
-/** The mean of each thread's best scores, scaled to 0 for the worst thread and 1 for the best. */
-function threadScores({ count, thread, threads }: Collection, scores: Float32Array, worth: Worth): Float32Array {
-  const top = new Float32Array(threads * bestOfThread)
-  const sizes = new Uint8Array(threads)
+/** The mean of each session's best scores, scaled to 0 for the worst session and 1 for the best. */
+function sessionScores({ count, session, sessions }: Collection, scores: Float32Array, worth: Worth): Float32Array {
+  const top = new Float32Array(sessions * bestOfSession)
+  const sizes = new Uint8Array(sessions)
   for (let at = 0; at < count; at += 1) {
     if (worth.of[at] === 0) continue
-    const of = thread[at] ?? 0
-    if ((sizes[of] ?? 0) < bestOfThread) sizes[of] = (sizes[of] ?? 0) + 1
+    const of = session[at] ?? 0
+    if ((sizes[of] ?? 0) < bestOfSession) sizes[of] = (sizes[of] ?? 0) + 1
     let score = scores[at] ?? 0
-    for (let slot = of * bestOfThread; slot < (of + 1) * bestOfThread; slot += 1) {
+    for (let slot = of * bestOfSession; slot < (of + 1) * bestOfSession; slot += 1) {
       const current = top[slot] ?? 0
       if (score <= current) continue
       top[slot] = score
       score = current
     }
   }
-  const means = new Float32Array(threads)
-  for (let of = 0; of < threads; of += 1) {
+  const means = new Float32Array(sessions)
+  for (let of = 0; of < sessions; of += 1) {
     let sum = 0
-    for (let slot = of * bestOfThread; slot < (of + 1) * bestOfThread; slot += 1) sum += top[slot] ?? 0
+    for (let slot = of * bestOfSession; slot < (of + 1) * bestOfSession; slot += 1) sum += top[slot] ?? 0
     means[of] = sum / (sizes[of] || 1)
   }
-  const low = means.reduce((least, mean, of) => (worth.hasThread[of] === 1 ? Math.min(least, mean) : least), Number.POSITIVE_INFINITY)
+  const low = means.reduce((least, mean, of) => (worth.hasSession[of] === 1 ? Math.min(least, mean) : least), Number.POSITIVE_INFINITY)
   const high = means.reduce((most, mean) => Math.max(most, mean), 0)
   return means.map((mean) => (high > low ? Math.max(0, mean - low) / (high - low) : 0))
 }
 
+/** How near each passage is to the times of the question: 1 where it was written then, or mentions one of them in the same words. */
+function timeScores({ count, createdAt }: Collection, postings: readonly Posting[], times: readonly NamedTime[]): Float32Array {
+  const spans = times.flatMap((one) => one.spans)
+  const scores = new Float32Array(count)
+  for (let at = 0; at < count; at += 1) scores[at] = nearness(createdAt[at] as number, spans)
+  for (const { terms } of times) {
+    const named = postings.filter(({ term }) => terms.includes(term))
+    if (named.length < 2 || named.length < terms.length - 1) continue
+    const shared = new Map<number, number>()
+    for (const { passages } of named) for (const at of Array.from(passages)) shared.set(at, (shared.get(at) ?? 0) + 1)
+    // A message seldom names the year.
+    for (const [at, both] of shared) if (both >= Math.max(2, terms.length - 1)) scores[at] = 1
+  }
+  return scores
+}
+
+/** From 0 to 1: half of a long passage has most of its value. */
+function lengthScore(terms = 0): number {
+  return Math.min(1, Math.log2(1 + terms) / Math.log2(1 + longPassage))
+}
+
 /** The score of a passage for which every reason has its highest value. */
 function highestScore(
-  { words, wordsOfPair, meaning, meaningOfPair, previous, next, thread, wordsOfThread }: Weights, withMeaning: boolean,
+  { words, wordsOfPair, meaning, meaningOfPair, previous, next, thread, wordsOfThread, length, time }: Weights,
+  withMeaning: boolean, withTime: boolean,
 ): number {
   const alone = words + wordsOfPair + (withMeaning ? meaning + meaningOfPair : 0)
-  return alone * (1 + previous + next) + thread + wordsOfThread || 1
+  return alone * (1 + previous + next) + thread + wordsOfThread + length + (withTime ? time : 0) || 1
 }
 
 /** Best first; among equals, the earlier passage. A heap: building it is linear, and each result costs a logarithm. */

@@ -1,25 +1,29 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extractTerms } from '../text/terms.ts'
+import { extractTerms, searchTerms } from '../text/terms.ts'
 import { formOf } from '../text/form.ts'
 import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
 import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'
+import { sessionsOf } from './sessions.ts'
+import { readTimes } from '../text/times.ts'
 
-function made(texts: ReadonlyArray<{ text: string; thread: number }>): { collection: Collection; ask: (question: string) => Posting[] } {
+function made(texts: ReadonlyArray<{ text: string; thread: number; at?: number }>): { collection: Collection; ask: (question: string) => Posting[] } {
   const terms = texts.map(({ text }) => extractTerms(text))
-  const thread = texts.map((one) => one.thread)
+  const links = linkNeighbors(texts.map(({ thread }) => thread))
+  const createdAt = texts.map(({ at = 0 }) => at)
   return {
     collection: {
       count: texts.length,
       length: terms.map(({ length }) => length),
-      thread,
-      ...linkNeighbors(thread),
+      ...links,
+      ...sessionsOf({ count: texts.length, previous: links.previous, createdAt }),
+      createdAt,
       form: texts.map(({ text }) => formOf(text)),
     },
     ask: (question) =>
-      [...new Set(extractTerms(question))].flatMap((term) => {
-        const passages = terms.flatMap((own, at) => (own.includes(term) ? [at] : []))
+      searchTerms(question).flatMap(({ term, forms }) => {
+        const passages = terms.flatMap((own, at) => (forms.some((form) => own.includes(form)) ? [at] : []))
         return passages.length === 0 ? [] : { term, passages }
       }),
   }
@@ -61,6 +65,52 @@ describe('ranking', () => {
       expect(ranked.every(({ at }) => at % 2 === 0)).toBe(true)
       expect(ranked.map(({ score }) => score)).toEqual(ranked.map(({ score }) => score).toSorted((a, b) => b - a))
     }))
+  })
+})
+
+describe('time', () => {
+  const at = (date: string) => Date.parse(`${date}T09:00:00Z`)
+  const { collection, ask } = made([
+    { text: 'The printer broke.', thread: 0, at: at('2031-01-10') },
+    { text: 'The scanner broke.', thread: 1, at: at('2031-04-04') },
+    { text: 'The printer has to be ready by 3 March.', thread: 2, at: at('2031-01-02') },
+  ])
+  const found = (question: string) => {
+    const times = readTimes(question, at('2031-06-01'), () => [2031])
+    return rank(collection, ask(question), undefined, { limit: 3, times }).map((one) => [one.at, one.reasons.time])
+  }
+
+  it('[K1.25] a message that was written soon after a time that the question names comes before one with the same words', () => {
+    expect(found('What broke?').map(([number]) => number).slice(0, 2)).toEqual([0, 1])
+    expect(found('What broke on April 3, 2031?')[0]).toEqual([1, expect.closeTo(0.97, 1)])
+  })
+
+  it('[K1.25] so does one that mentions the time, whenever it was written', () => {
+    expect(found('What has to be ready by 3 March?')[0]).toEqual([2, 1])
+  })
+})
+
+describe('sessions', () => {
+  it('[K1.27] are parts of a thread without a long pause, of a limited length', () => {
+    const hour = 3_600_000
+    const createdAt = [0, 1, 2, 20, 21, 20.5, 3].map((time) => time * hour)
+    const previous = [-1, 0, 1, 2, 3, -1, 5]
+    expect(sessionsOf({ count: 7, previous, createdAt })).toEqual({ session: Int32Array.from([0, 0, 0, 1, 1, 2, 3]), sessions: 4 })
+    const many = Array.from({ length: 60 }, (_, at) => at - 1)
+    const { session } = sessionsOf({ count: 60, previous: many, createdAt: many })
+    expect(Array.from(new Set(session), (one) => session.filter((other) => other === one).length)).toEqual([24, 24, 12])
+  })
+
+  it('[K1.27] raise the messages beside others that match, in one long thread', () => {
+    const day = 86_400_000
+    const { collection, ask } = made([
+      { text: 'The sauna is warm.', thread: 0, at: 0 },
+      { text: 'Nothing to report from here today.', thread: 0, at: 1 },
+      { text: 'We booked the cabin at the lake with the others.', thread: 0, at: day },
+      { text: 'The lake is cold.', thread: 0, at: day + 1 },
+      { text: 'The sauna is lovely there.', thread: 0, at: day + 2 },
+    ])
+    expect(rank(collection, ask('sauna at the cabin by the lake'), undefined, { limit: 5 }).map(({ at }) => at).slice(0, 3).toSorted()).toEqual([2, 3, 4])
   })
 })
 

@@ -6,13 +6,13 @@ export interface Worth {
   /** By number of the passage: 0 where it is ignored, 1 where it counts in full. */
   of: Float32Array
   sum: number
-  /** The passages, and the threads, that are not ignored; and the terms of the former, alone and each with the passage before it. */
+  /** The passages, and the sessions, that are not ignored; and the terms of the former, alone and each with the passage before it. */
   passages: number
-  threads: number
+  sessions: number
   terms: number
   termsOfPairs: number
-  /** By number of the thread: 1 where one of its passages is not ignored. */
-  hasThread: Uint8Array
+  /** By number of the session: 1 where one of its passages is not ignored. */
+  hasSession: Uint8Array
 }
 
 /** How much the words and the meaning of a passage count that neither states anything nor leads to a statement. */
@@ -20,27 +20,27 @@ const worthOfNothing = 0.25
 
 /**
  * A question that a statement follows leads to it; one that no statement follows, and an answer that says that nothing is known, must not
- * make its neighbors and its thread look relevant, nor the terms of its topic common. Ignored passages count as if they did not exist.
+ * make its neighbors and its session look relevant, nor the terms of its topic common. Ignored passages count as if they did not exist.
  */
 export function worthOf(collection: Collection, ignored: ((at: number) => boolean) | undefined): Worth {
-  const { count, length, thread, previous, next } = collection
+  const { count, length, session, previous, next } = collection
   const of = new Float32Array(count)
-  const hasThread = new Uint8Array(collection.threads)
-  const worth = { of, sum: 0, passages: 0, threads: 0, terms: 0, termsOfPairs: 0, hasThread }
+  const hasSession = new Uint8Array(collection.sessions)
+  const worth = { of, sum: 0, passages: 0, sessions: 0, terms: 0, termsOfPairs: 0, hasSession }
   for (let at = 0; at < count; at += 1) {
     if (ignored?.(at)) continue
     const own = leadsToStatement(collection, at, next[at] ?? -1) ? 1 : worthOfNothing
     const words = length[at] ?? 0
     const before = previous[at] ?? -1
-    const place = thread[at] ?? 0
+    const place = session[at] ?? 0
     of[at] = own
     worth.sum += own
     worth.passages += 1
     worth.terms += words
     worth.termsOfPairs += words + (before >= 0 && of[before] !== 0 ? (length[before] ?? 0) : 0)
-    if (hasThread[place] === 0) {
-      hasThread[place] = 1
-      worth.threads += 1
+    if (hasSession[place] === 0) {
+      hasSession[place] = 1
+      worth.sessions += 1
     }
   }
   return worth

@@ -49,6 +49,23 @@ function characterPairs(run: string): string[] {
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
+/** A term of a question, with the terms by which passages are found for it: irregular forms are terms of their own in the index. */
+export interface SearchTerm {
+  term: string
+  forms: readonly string[]
+}
+
+/** The terms to search for, each once: "Where did we go?" also finds "went", and "two" finds "2". */
+export function searchTerms(text: string): SearchTerm[] {
+  const found = new Map<string, SearchTerm>()
+  for (const own of extractTerms(text)) {
+    const forms = irregularForms.get(own) ?? [own]
+    const term = forms[0] ?? own
+    if (!found.has(term)) found.set(term, { term, forms })
+  }
+  return [...found.values()]
+}
+
 /**
  * The part of an English word that its forms share, roughly: `dances`, `danced` and `dancing` become one term. It need not be a word, only
  * the same for a question and for the passage that answers it.
@@ -66,3 +83,26 @@ function stem(word: string): string {
   if (stemmed.length > 3 && stemmed.endsWith('y')) stemmed = `${stemmed.slice(0, -1)}i`
   return stemmed
 }
+
+/** English words whose forms have no common beginning, or one that `stem` does not find; and numbers, as a word and in digits. */
+const irregular = `
+  go went gone goes; buy bought; bring brought; think thought; catch caught; teach taught; seek sought; fight fought; see saw seen
+  eat ate eaten; give gave given; take took taken; make made; get got gotten; come came; become became; begin began begun; run ran
+  swim swam swum; sing sang sung; drink drank drunk; ring rang rung; write wrote written; drive drove driven; ride rode ridden
+  rise rose risen; speak spoke spoken; break broke broken; choose chose chosen; steal stole stolen; wake woke woken; wear wore worn
+  tear tore torn; grow grew grown; know knew known; throw threw thrown; fly flew flown; draw drew drawn; show shown; blow blew blown
+  find found; hold held; tell told; sell sold; stand stood; understand understood; lose lost; leave left; feel felt; keep kept
+  sleep slept; meet met; lead led; feed fed; say said; pay paid; send sent; spend spent; build built; lend lent; bend bent; mean meant
+  learn learnt; dream dreamt; hear heard; win won; sit sat; shoot shot; hang hung; stick stuck; dig dug; fall fell fallen
+  forget forgot forgotten; hide hid hidden; bite bit bitten; forgive forgave forgiven; shake shook shaken
+  live lived; child children; man men; woman women; person people; foot feet; tooth teeth; mouse mice; goose geese; life lives; wife wives
+  knife knives; leaf leaves; shelf shelves; half halves; wolf wolves; bad worse worst; good better best
+  one 1; two 2; three 3; four 4; five 5; six 6; seven 7; eight 8; nine 9; ten 10; eleven 11; twelve 12`
+
+/** By each of its terms, the terms of a word. Two words may share a term ("leaves"): the first one has it. */
+const irregularForms: ReadonlyMap<string, readonly string[]> = new Map(
+  irregular.trim().split(/\s*[;\n]\s*/).toReversed().flatMap((list) => {
+    const forms = [...new Set(extractTerms(list))]
+    return forms.map((form): [string, readonly string[]] => [form, forms])
+  }),
+)

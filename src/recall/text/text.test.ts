@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { excerpt, quotePassage } from './excerpt.ts'
 import { splitPassages } from './passages.ts'
-import { extractTerms } from './terms.ts'
+import { extractTerms, searchTerms } from './terms.ts'
 
 describe('the text of a message', () => {
   it('has an excerpt with the terms, at most as long as the limit, with an ellipsis at each cut', () => {
@@ -49,5 +49,14 @@ describe('the text of a message', () => {
     expect(extractTerms('Café à la crème')).toEqual(extractTerms('cafe a la creme'))
     expect(extractTerms('東京タワー')).toEqual(['東京', '京タ', 'タワ', 'ワー'])
     expect(extractTerms('Привет, мир')).toEqual(['привет', 'мир'])
+  })
+
+  it('[K1.26] is searched by the irregular forms of its words, each word once', () => {
+    const forms = (text: string) => searchTerms(text).map((one) => one.forms)
+    expect(forms('Where did we go?')).toEqual([['go', 'went', 'gone', 'goe']])
+    expect(forms('We went, as we had gone before')).toEqual(forms('go'))
+    expect(forms('two children')).toEqual([['two', '2'], ['child', 'children']])
+    expect(forms('Where do you live?')).toEqual([['live', 'liv']])
+    expect(forms('the harbour')).toEqual([['harbour']])
   })
 })

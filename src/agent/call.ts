@@ -18,7 +18,7 @@ import type { SuspendedCall } from '../store/contract/threads.ts'
 import { decide } from '../thread/control/resume.ts'
 import { continuationOf } from '../thread/runtime/run-rows.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { callOnThread, enqueueTurn } from '../thread/send/turns.ts'
+import { callOnThread, checkRunId, enqueueTurn } from '../thread/send/turns.ts'
 import type { LocalCall } from '../thread/send/waiters.ts'
 import { prepareInTrace, runInTrace, traceRun } from '../tracing/run-trace.ts'
 import { activeContext } from '../tracing/telemetry.ts'
@@ -233,7 +233,8 @@ export async function queueTurn(agent: Askable, { threadId, resourceId, id, mess
   checkInput(rows, true)
   const here = await agent.resolveStorage(options.requestContext)
   const runtime = here.threads()
-  const runId = runtime.newId()
+  if (options.runId !== undefined) await checkRunId(runtime, options.runId, threadId)
+  const runId = options.runId ?? runtime.newId()
   const thread = await agent.describeThread({}, options)
   const memory = { ...options.memory, thread: threadId, resource: resourceId }
   const accepted = await enqueueTurn(runtime, here, {
@@ -244,6 +245,7 @@ export async function queueTurn(agent: Askable, { threadId, resourceId, id, mess
     thread,
     rows,
     given,
+    ...(options.runId === undefined ? {} : { givenRunId: true }),
     refuseSuspended: true,
     options: { ...options, memory },
   })

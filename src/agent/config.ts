@@ -17,7 +17,7 @@ import { compileSchema } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
 import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
-import { checkOptions, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
+import { checkDefaults, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
 import { checkWatchOptions, type AgentWatchOptions } from './watch-options.ts'
 
 /** A value, or a function that returns it for one request. */
@@ -62,11 +62,11 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** Offered to the model as tools; their chunks are nested in this agent's stream. */
   agents?: Dynamic<AgentsInput>
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
-  defaultOptions?: Dynamic<AgentExecutionOptions>
+  defaultOptions?: Dynamic<Omit<AgentExecutionOptions, 'runId'>>
   /** Options for every `generateLegacy()`; the options of a call override them. */
-  defaultGenerateOptionsLegacy?: Dynamic<LegacyOptions>
+  defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
   /** Options for every `streamLegacy()`; the options of a call override them. */
-  defaultStreamOptionsLegacy?: Dynamic<LegacyOptions>
+  defaultStreamOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
   /** What displays and transcripts see of the payloads of all tools. */
   transform?: ToolPayloadTransformPolicy
   /** Checked at the start of every run. */
@@ -140,7 +140,7 @@ export function checkConfig(config: AgentConfig): void {
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
     if (typeof options === 'object')
-      checkOptions(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
+      checkDefaults(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
   }
 }
 

@@ -114,6 +114,15 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
 }
 
+/** Checks the default options of an agent. A default is for all runs, and an id for one. */
+export function checkDefaults(options: unknown, of: string): void {
+  checkOptions(options, of)
+  if (options.runId === undefined) return
+  throw new HeedError('invalid_argument', `runId of ${of} has no effect: an id is for one run. Pass it to the call.`, {
+    details: { option: 'runId' },
+  })
+}
+
 function checkThread(thread: object, of: string): void {
   checkKnown('memory.thread', thread, threadNames, of)
   const { title, metadata } = thread as Record<string, unknown>

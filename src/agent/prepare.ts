@@ -14,7 +14,7 @@ import { markOutsideSchema } from '../schema/outside-schema.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
-import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions } from './options.ts'
+import { checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions } from './options.ts'
 import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
@@ -36,6 +36,7 @@ async function resolveMergedOptions(config: AgentConfig, options: AgentExecution
   const defaults = config.defaultOptions
     ? expectObject(await resolve(config.defaultOptions, context), 'defaultOptions', nameOf(config))
     : {}
+  if (typeof config.defaultOptions === 'function') checkDefaults(defaults, `defaultOptions of agent '${nameOf(config)}'`)
   if (config.requestContextSchema !== undefined) await validateRequestContext(config, requestContext)
   const merged = Object.assign(mergeOptions(defaults, options), { requestContext })
   checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
@@ -51,6 +52,7 @@ export async function legacyOptions(
   if (!defaults || typeof options !== 'object' || options === null) return options as AgentExecutionOptions<never>
   const context = { requestContext: contextOf(config, options.requestContext) }
   const legacy = fromLegacyOptions(expectObject(await resolve(defaults, context), key, nameOf(config)))
+  if (typeof defaults === 'function') checkDefaults(legacy, `${key} of agent '${nameOf(config)}'`)
   return mergeOptions(legacy, options) as AgentExecutionOptions<never>
 }
 

@@ -38,6 +38,7 @@ const doors: Record<string, (runId: string) => object> = {
   'send-message': (runId) => ({ message: 'Hi', threadId: 'of-bob', ifIdle: { streamOptions: { runId } } }),
   'queue-message': (runId) => ({ message: 'Hi', threadId: 'of-bob', ifIdle: { streamOptions: { runId } } }),
   signals: (runId) => ({ signal: { type: 'notification', contents: 'x' }, threadId: 'of-bob', ifIdle: { streamOptions: { runId } } }),
+  'send-tool-approval': (runId) => ({ approved: true, threadId: 'of-bob', messages: 'Hi', streamOptions: { runId } }),
   notifications: (runId) => ({ notification: { source: 'a', kind: 'b', summary: 'c' }, threadId: 'of-bob', ifIdle: { streamOptions: { runId } } }),
 }
 
@@ -56,6 +57,13 @@ describe('the id of a run', () => {
     expect(JSON.parse((await allowed.post('bob', 'generate', doors.generate?.('mine') ?? {})).text)).toMatchObject({ runId: 'mine' })
     const { post } = await world()
     expect(JSON.parse((await post('admin', 'generate', { messages: 'Hi', runId: 'mine' })).text)).toMatchObject({ runId: 'mine' })
+  })
+
+  it('[H5.9] of the run that continues with the results of a client is that of its streamOptions', async () => {
+    const { post } = await world()
+    const continued = { ...doors['send-tool-approval']?.('continued'), resourceId: 'bob' }
+    expect(JSON.parse((await post('admin', 'send-tool-approval', continued)).text)).toMatchObject({ runId: 'continued' })
+    expect(await post('admin', 'send-tool-approval', continued)).toMatchObject({ status: 400, text: expect.stringContaining('Leave runId out') as string })
   })
 
   it('[H3.14] of a run on a thread does not let a caller decide about its calls who begins a run under the same id', async () => {

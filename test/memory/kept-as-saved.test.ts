@@ -20,6 +20,29 @@ function open() {
   return { agent, model, recall, create }
 }
 
+describe('[M1.22] the type of a message', () => {
+  const forms: Array<[string, object]> = [
+    ['with content that is a text', { role: 'user', content: 'Hi.' }],
+    ['with content that is a list of parts', { role: 'user', content: [{ type: 'text', text: 'Hi.' }] }],
+    ['with parts', { role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }],
+    ['as it is stored', { id: 'm1', role: 'user', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'Hi.' }] } }],
+  ]
+  it.each(forms)('%s is kept, saved and as input', async (_, message) => {
+    const saved = open()
+    await (await saved.create()).saveMessages({ ...scope, messages: [{ ...message, type: 'note' } as never] })
+    expect(await saved.recall()).toMatchObject([{ type: 'note' }])
+    const asked = open()
+    await asked.agent.generate([{ ...message, type: 'note' } as never], { memory })
+    expect((await asked.recall())[0]).toMatchObject({ type: 'note' })
+  })
+
+  it.each(forms)('%s that is no text is rejected by name, and so are ids that are no texts', async (_, message) => {
+    const own = await open().create()
+    for (const field of ['type', 'threadId', 'resourceId'])
+      await expect(own.saveMessages({ ...scope, messages: [{ ...message, [field]: 7 } as never] })).rejects.toMatchObject({ code: 'invalid_message', details: { field } })
+  })
+})
+
 describe('[M1.22] the metadata of an input message', () => {
   it.each<[string, object]>([
     ['with content that is a text', { role: 'user', content: 'Hi.' }],

@@ -116,6 +116,27 @@ describe.each(sharedPlaceKinds())('titles, $name', ({ make }) => {
     await soon(() => titleIn(second)).toBe('Going to Rome.')
   })
 
+  it('[M3.6] have the options of their call, also those that wait and those that are tried again', async () => {
+    let failures = 3
+    const own = writes(() => {
+      if (failures-- > 0) throw new Error('no titles today')
+      return 'Roma'
+    })
+    const model = scriptedModel(() => 'By train.')
+    const agent = new Agent({ id: 'plain', model, memory: new Memory() })
+    const clock = virtualClock()
+    const heed = openHeed({ agent }, make({ clock }).store(), { clock })
+    const ids = Array.from({ length: 20 }, (_, index) => `many-${index}`)
+    const generateTitle = { model: [{ model: own, maxRetries: 0 }], instructions: 'One word.' }
+    await Promise.all(ids.map((id) => agent.generate('To Rome?', { memory: { thread: id, resource: 'user-7', options: { generateTitle } } })))
+    await soon(async () => {
+      await clock.advance(30_000)
+      await heed.tick()
+      return (await Promise.all(ids.map((id) => titleIn(agent, id)))).every((title) => title === 'Roma')
+    }).toBe(true)
+    expect(model.calls).toHaveLength(20)
+  })
+
   it('[M3.4] of many threads at once are all made, a few at a time', async () => {
     let now = 0
     let most = 0

@@ -194,6 +194,17 @@ describe('defaults', () => {
     })
   })
 
+  it('[G1.7] a runId in default options is rejected by name, also of a function: it is for one run', async () => {
+    const refused = { code: 'invalid_argument', details: { option: 'runId' } }
+    const options = { runId: 'run-1' } as object
+    for (const name of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy']) {
+      expect(() => guide({ [name]: options })).toThrow(expect.objectContaining(refused))
+    }
+    await expect(guide({ defaultOptions: () => options }).agent.generate('Go.')).rejects.toMatchObject(refused)
+    await expect(guide({ defaultGenerateOptionsLegacy: () => options }).agent.generateLegacy('Go.')).rejects.toMatchObject(refused)
+    await expect(guide({ defaultStreamOptionsLegacy: () => options }).agent.streamLegacy('Go.')).rejects.toMatchObject(refused)
+  })
+
   it('[G1.7] provider options on instructions that are about the call are options of the call', async () => {
     const cacheControl = { type: 'ephemeral' }
     const { agent, model } = guide({

@@ -111,9 +111,9 @@ function requestOf({ body, principal, approvable }: Pick<Call<DecidedRequest, un
   return { ...omitUndefined({ toolCallId, approvalId: approvable ?? approvalId, digest }), by: principal.id }
 }
 
-/** The options of the run that continues with the results of a client's tools. It has an id of its own. */
+/** The options of the run that continues with the results of a client's tools. */
 async function readContinuation(call: Call<Approval, unknown>, thread: string, resource: string): Promise<AgentExecutionOptions> {
-  const { runId: _, ...given } = call.body.streamOptions ?? {}
+  const given = call.body.streamOptions ?? {}
   const { thread: named, resource: owner, options: chosen } = (given.memory ?? {}) as NonNullable<WokenRunOptions['memory']>
   const repeated = { thread: typeof named === 'string' ? named : named?.id, resource: owner }
   for (const [field, value] of Object.entries({ thread, resource })) {
@@ -126,7 +126,7 @@ async function readContinuation(call: Call<Approval, unknown>, thread: string, r
     const field = 'streamOptions.memory.options.save'
     throw new HeedError('invalid_argument', `${field} has no effect: what is sent is stored. Leave it out.`, { details: { field } })
   }
-  const options = { ...(await readRunOptions(call, given)), memory: { thread, resource, ...(chosen && { options: chosen }) } }
+  const options = { ...(await readRunOptions(call, given)), ...omitUndefined({ runId: given.runId }), memory: { thread, resource, ...(chosen && { options: chosen }) } }
   checkOptions(options, 'streamOptions')
   return options
 }

@@ -7,7 +7,7 @@ import type { MessageRow, RowRole } from '../row.ts'
 import { splitMessage } from '../join.ts'
 import { fromUIMessage } from '../ui/from-ui.ts'
 import type { UIMessage } from '../ui/ui-message.ts'
-import { invalidMessage, ownerOf, parseDate, providerMetadataOf, readTime, type Raw } from './raw.ts'
+import { invalidMessage, placeOf, parseDate, providerMetadataOf, readTime, type Raw } from './raw.ts'
 import type { OnUnreadable } from './stored-content.ts'
 import { isCurrent, keepUnknown, readContent, readParts } from './stored-content.ts'
 
@@ -123,8 +123,14 @@ function checkStoredNames(item: Raw, content: Raw, index: number): void {
   checkFieldNames(content, index, contentNames, 'content.')
 }
 
-/** Rejects a field that no reader would find again. */
+/** Rejects a field that no reader would find again, and one that could not be read. */
 function checkFieldNames(item: Raw, index: number, known: ReadonlySet<string>, path = ''): void {
+  for (const name of ['threadId', 'resourceId', 'type']) {
+    const value = item[name]
+    if (path === '' && value !== undefined && value !== null && typeof value !== 'string') {
+      throw invalidMessage(index, `${name} is a text, not ${describeValue(value)}`, { field: name })
+    }
+  }
   for (const name in item) {
     if (known.has(name) || item[name] === undefined) continue
     const place = known === storedNames || known === contentNames ? 'content.metadata' : 'metadata'
@@ -168,7 +174,7 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, open: 
     messageId: continues(role, item, open) ? open.messageId : id,
     role,
     createdAt: readTime(item.createdAt, index) ?? now(),
-    ...ownerOf(item),
+    ...placeOf(item),
     content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...metadataOf(item, index), ...providerMetadataOf(item) },
   }
 }

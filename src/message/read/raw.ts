@@ -35,9 +35,13 @@ export function parseDate(value: unknown): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** The thread and the resource that a message names. */
-export function ownerOf({ threadId, resourceId }: Raw): { threadId?: string; resourceId?: string } {
-  return { ...(typeof threadId === 'string' && { threadId }), ...(typeof resourceId === 'string' && { resourceId }) }
+/** The thread and the resource that a message names, and its type. */
+export function placeOf({ threadId, resourceId, type }: Raw): { threadId?: string; resourceId?: string; type?: string } {
+  return {
+    ...(typeof threadId === 'string' && { threadId }),
+    ...(typeof resourceId === 'string' && { resourceId }),
+    ...(typeof type === 'string' && { type }),
+  }
 }
 
 /** The error of an invalid message of the caller: its index, and the reason. */

@@ -1,7 +1,7 @@
 import { checkNames, describeValue, refused } from '../../base/arguments.ts'
 import { isObject } from '../../base/json.ts'
 import type { Message, MessagePart } from '../message.ts'
-import { invalidMessage, ownerOf, readTime, type Raw } from '../read/raw.ts'
+import { invalidMessage, placeOf, readTime, type Raw } from '../read/raw.ts'
 import { readContent, readParts } from '../read/stored-content.ts'
 
 /** How UI messages become stored ones. */
@@ -44,7 +44,7 @@ export function fromUIMessage(message: unknown, index: number, { now, newId, sig
   const kept = Object.keys(metadata).length > 0 ? { metadata } : {}
   const content = readContent({ ...message, metadata: kept.metadata }, onUnreadable)
   if (!isSignal || !signals) {
-    return { id, role, createdAt, ...ownerOf(message), content: { ...content, parts: content.parts.map(restoreError) } }
+    return { id, role, createdAt, ...placeOf(message), content: { ...content, parts: content.parts.map(restoreError) } }
   }
   const record = { id, ...signal, createdAt: createdAt.toISOString() }
   return {

@@ -398,7 +398,7 @@ export class ThreadHost implements RunHost {
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { end, call, ...rest } = commit
-    const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
+    const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve(this.fence.threadId, this.#titler) : undefined
     let committed: StepCommitted
     const cleared = end !== undefined && this.#clearUpTo !== undefined && end.status !== 'suspended' && end.status !== 'rejected'
     try {

@@ -1,4 +1,5 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { RecentMap } from '../../base/recent-map.ts'
 import { textOf } from '../../message/content.ts'
 import { isUserAuthored } from '../../signals/conversions.ts'
 import type { ThreadStore, WantedTitle } from '../../store/contract/threads.ts'
@@ -15,6 +16,8 @@ const modelMs = 45_000
 const maxConcurrent = 8
 const maxAttempts = 3
 const retryMs = 30_000
+/** The number of threads that wait for a title, whose run's own titler is kept. */
+const maxKept = 1_000
 /** The title is made of the first text of a user among so many rows; without one, it is due after the next run. */
 const firstRows = 50
 
@@ -28,6 +31,8 @@ interface TitleSlot {
 export class Titles {
   readonly #runtime: ThreadRuntime
   readonly #working = new Set<{ stop: AbortController; done: Promise<void> }>()
+  /** The titlers of runs whose title waits or is tried again, by thread: a call's own options of titles hold then too. */
+  readonly #kept = new RecentMap<Titler>(maxKept)
   #reserved = 0
   /** There may be more marks than were claimed. */
   #more = false
@@ -37,9 +42,12 @@ export class Titles {
   }
 
   /** Reserves capacity for a thread that is about to be marked. Without capacity, the mark is stored as due for any process. */
-  reserve(): TitleSlot {
+  reserve(threadId: string, titler: Titler): TitleSlot {
     const now = this.#runtime.lease.storeTime
-    if (this.#room === 0) return { until: now, release: () => this.#next() }
+    if (this.#room === 0) {
+      this.#kept.set(threadId, titler)
+      return { until: now, release: () => this.#next() }
+    }
     this.#reserved++
     return { until: now + markMs, release: () => void this.#reserved-- }
   }
@@ -100,10 +108,12 @@ export class Titles {
     })
     try {
       const text = await firstUserText(store, threadId)
-      const titler = given ?? (await this.#runtime.agent(agentId).titler?.())
+      const titler = given ?? this.#kept.get(threadId) ?? (await this.#runtime.agent(agentId).titler?.())
       if (text === undefined || !titler) return await store.returnTitle(threadId, null)
       await store.patchThread({ threadId }, { title: await titler(text, stop.signal, threadId), onlyIfUntitled: true })
+      this.#kept.delete(threadId)
     } catch (error) {
+      if (given) this.#kept.set(threadId, given)
       await this.#retryLater({ threadId, agentId, attempts }, error)
     } finally {
       late.cancel()

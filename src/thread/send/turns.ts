@@ -122,7 +122,7 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: QueuedCall, signal: Abort
 }
 
 /** A queued run with a stable id: a repeated request refers to the same run. */
-interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
+interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'givenRunId' | 'refuseSuspended'> {
   threadId: string
   resourceId: string
   /** The id of the signal. */
@@ -138,7 +138,7 @@ interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refus
  * process: if this one stops, the process that claims the thread runs it.
  */
 export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, request: TurnRequest): Promise<Accepted> {
-  const { threadId, resourceId, id, runId, rows, given, thread, askedBy, refuseSuspended } = request
+  const { threadId, resourceId, id, runId, rows, given, givenRunId, thread, askedBy, refuseSuspended } = request
   runtime.register(agent)
   const options = await resolveMemoryOptions(agent, request.options)
   const turn = turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
@@ -151,6 +151,7 @@ export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, reque
       ...(given?.length ? { given } : {}),
       ...(thread ? { thread } : {}),
       ...(askedBy ? { askedBy } : {}),
+      ...(givenRunId ? { givenRunId } : {}),
       ...(refuseSuspended ? { refuseSuspended } : {}),
     })
     const isElsewhere = accepted.duplicate ? !runtime.hostOf(threadId) : accepted.owner === undefined

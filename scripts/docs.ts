@@ -29,7 +29,9 @@ function withTypes<T>(read: (folder: string) => T): T {
 
 /** Writes `dist/docs` from the declarations that the build wrote: the package has docs/ as it is. */
 function writePackage(): void {
-  const { pages, sections, about } = readDocumentation(root, join(root, 'dist/types'))
+  const { pages: all, sections, about } = readDocumentation(root, join(root, 'dist/types'))
+  // The package is for users: it does not have the paper of contributors.
+  const pages = all.filter(({ path }) => path !== 'CONTRIBUTING.md')
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(root, 'dist/docs', path)), { recursive: true })
     writeFileSync(join(root, 'dist/docs', path), text)

@@ -7,7 +7,7 @@ interface Arrow {
 }
 
 const end = '[*]'
-const size = { width: 110, height: 36, gap: 90 }
+const size = { width: 150, height: 44, gap: 70 }
 
 /** The head of arrows, once in a page that has pictures. */
 export const arrowHead = '<svg class="hidden" aria-hidden="true"><defs><marker id="arrow-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
@@ -39,9 +39,9 @@ export function drawStates(source: string): string {
   const boxes = states.map((state) => {
     const x = left(state)
     const again = loops.get(state)
-    const loop = again ? `<text class="self" x="${x + size.width / 2}" y="14">↻ ${escapeHTML(again.join(', '))}</text>` : ''
-    const start = starts.has(state) ? `<circle cx="${x - 20}" cy="18" r="5"/><path class="arrow" d="M${x - 15},18 H${x - 2}"/>` : ''
-    const name = `<text x="${x + size.width / 2}" y="${again ? 29 : 23}">${escapeHTML(state)}</text>`
+    const loop = again ? `<text class="self" x="${x + size.width / 2}" y="36">↻ ${escapeHTML(again.join(', '))}</text>` : ''
+    const start = starts.has(state) ? `<circle cx="${x - 20}" cy="22" r="5"/><path class="arrow" d="M${x - 15},22 H${x - 2}"/>` : ''
+    const name = `<text x="${x + size.width / 2}" y="${again ? 19 : 27}">${escapeHTML(state)}</text>`
     return `<rect class="${ends.has(state) ? 'last' : ''}" x="${x}" width="${size.width}" height="${size.height}" rx="8"/>${name}${loop}${start}`
   })
   const width = states.length * (size.width + size.gap)

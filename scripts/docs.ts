@@ -47,8 +47,9 @@ function writePackage(): void {
 function serve(folder: string, port: number): void {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    let path = join(folder, normalize(decodeURIComponent(pathname)))
+    let path: string
     try {
+      path = join(folder, normalize(decodeURIComponent(pathname)))
       if (statSync(path).isDirectory()) path = join(path, 'index.html')
       statSync(path)
     } catch {

@@ -15,6 +15,9 @@ import { messageList } from './message-list/case.mjs'
 import { notifications } from './notifications/case.mjs'
 import { persistedSignals } from './persisted-signals/case.mjs'
 import { policies } from './policies/case.mjs'
+import { postgresNotifications } from './postgres-notifications/case.mjs'
+import { postgresSignals } from './postgres-signals/case.mjs'
+import { postgresThreads } from './postgres-threads/case.mjs'
 import { processors } from './processors/case.mjs'
 import { readAll } from './read-all/case.mjs'
 import { threadLists } from './thread-lists/case.mjs'
@@ -26,5 +29,5 @@ import { watches } from './watches/case.mjs'
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
   longThreads, readAll, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
-  tracing, policies, watches,
+  tracing, policies, watches, postgresThreads, postgresSignals, postgresNotifications,
 ]

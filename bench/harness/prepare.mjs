@@ -14,7 +14,8 @@ export function prepare({ root, bench, work }) {
   const [{ filename }] = Object.values(packed)
   const heedProject = emptyProject(join(work, 'project'))
   progress('installing it into an empty project')
-  npm(heedProject, ['install', join(work, filename), '--prefer-offline'])
+  // The driver is the user's package.
+  npm(heedProject, ['install', join(work, filename), 'pg@8.23.1', '--prefer-offline'])
   return heedProject
 }
 

@@ -15,7 +15,11 @@ export const mutants: readonly Mutant[] = [
     name: 'compares no fence',
     fault: {
       file: 'store/core/lease.ts',
-      changes: [['thread && thread.epoch === fence.epoch && thread.owner === fence.owner ? thread : undefined', 'thread']],
+      // A process that was paused asks the store before it goes on, so that few of its writes are late: here some processes lose their leases while they run.
+      changes: [
+        ['thread && thread.epoch === fence.epoch && thread.owner === fence.owner ? thread : undefined', 'thread'],
+        ['if (left >= 0 && left <= 2 * heartbeat.length) return true', 'if (left >= 0 && left <= 2 * heartbeat.length) return Math.random() > 0.1'],
+      ],
     },
     finds: ['oneWriter', 'oneHolder', 'samePrompts', 'callsSettled', 'noEffectTwice', 'trueSnapshots', 'answered', 'sameForAll'],
   },

@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { InMemoryStore, Memory, type Message, type MemoryConfig, type ThreadStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/sqlite/index.ts'
-import { newFile } from '../new-file.ts'
+import { Memory, type Message, type MemoryConfig, type ThreadStore } from '../../src/index.ts'
+import { storeKinds } from '../thread/places.ts'
 
 /** Closed after the test: what was opened last first, since it may use what was opened before it. */
 export function kept<Store extends { close(): Promise<void> }>(store: Store): Store {
@@ -9,11 +8,8 @@ export function kept<Store extends { close(): Promise<void> }>(store: Store): St
   return store
 }
 
-/** As `placeKinds`: on `:memory:`, and with HEED_STORES=all on a file as well. */
-export const stores: ReadonlyArray<{ name: string; store(): ThreadStore }> = [
-  { name: 'in memory', store: () => kept(new InMemoryStore()) },
-  ...(process.env.HEED_STORES === 'all' ? [{ name: 'libSQL', store: () => kept(new LibSQLStore({ url: `file:${newFile()}` })) }] : []),
-]
+/** Each store is on a database of its own. */
+export const stores: ReadonlyArray<{ name: string; store(): ThreadStore }> = storeKinds().map(({ name, store }) => ({ name, store: () => kept(store()) }))
 
 export function memoryOn(store: ThreadStore, config: MemoryConfig = {}): Memory {
   return new Memory({ storage: store, ...config })

@@ -2,26 +2,19 @@ import { onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel, type Logger, type NotificationRecord } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { GitHubSignals, WebhookSignals, type WebhookSignalsOptions } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import type { SqlStore } from '../../src/store/sql/store.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { newFile } from '../new-file.ts'
+import { storeKinds } from '../thread/places.ts'
 import { hubSecret, secret } from './signing.ts'
 
 export const thread = { threadId: 't1', resourceId: 'user-1' }
 export const persist = { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } as const
 
-function filed(): LibSQLStore {
-  return new LibSQLStore({ url: `file:${newFile()}` })
-}
-
-/** With HEED_STORES=all suites run on a file as well. */
-export const storages: Array<[name: string, storage: () => InMemoryStore | LibSQLStore]> = [
-  ['in memory', () => new InMemoryStore()],
-  ...(process.env.HEED_STORES === 'all' ? [['in a file', filed] satisfies [string, () => LibSQLStore]] : []),
-]
+/** Each storage is a database of its own. */
+export const storages = storeKinds().map(({ name, store }): [name: string, storage: () => SqlStore] => [name, store])
 
 interface Options {
-  storage?: InMemoryStore | LibSQLStore
+  storage?: SqlStore
   model?: LanguageModel
   logger?: Logger
   webhook?: Partial<WebhookSignalsOptions>

@@ -1,13 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createClient } from '@libsql/client'
 import { afterAll, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { HeedError } from '../../src/base/errors.ts'
 import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
+import type { SqlStore } from '../../src/store/sql/store.ts'
+import { RedisBus } from '../../src/bus/redis/index.ts'
+import { newFile } from '../new-file.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
+import { RedisServer } from '../redis/redis-server.ts'
 import { copyEmptyFile } from '../store/empty-database.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
@@ -20,25 +25,57 @@ export interface PlaceKind {
   make(options?: { clock?: Clock }): Place
 }
 
-/** With HEED_STORES=all each suite runs on both: `npm run test:stores`. With HEED_STORES=postgres, on PostgreSQL. */
-const all = process.env.HEED_STORES === 'all'
-const onPostgres = process.env.HEED_STORES === 'postgres'
-if (onPostgres) await useSharedServer()
+/**
+ * With HEED_STORES=all each suite runs in memory and on a file: `npm run test:stores`. With the name of one engine, on that one: `npm run
+ * test:matrix` does that for all of them.
+ */
+const engines: Readonly<Record<string, () => PlaceKind>> = {
+  memory: () => memoryKind, file: fileKind, client: clientKind, postgres: () => postgresKind, 'postgres+redis': () => redisKind,
+}
+const { HEED_STORES: chosen = '' } = process.env
+if (chosen !== '' && chosen !== 'all' && !(chosen in engines)) throw new Error(`HEED_STORES is all, or one of ${Object.keys(engines).join(', ')}; not ${chosen}.`)
+if (chosen.startsWith('postgres')) await useSharedServer()
+const redis = chosen === 'postgres+redis' ? await RedisServer.start() : undefined
 
 /** What suites of behavior run on: the SQL store on `:memory:`. */
 export function placeKinds(): [PlaceKind, ...PlaceKind[]] {
-  if (onPostgres) return [postgresKind]
-  return all ? [memoryKind, fileKind()] : [memoryKind]
+  const engine = engines[chosen]
+  if (engine) return [engine()]
+  return chosen === 'all' ? [memoryKind, fileKind()] : [memoryKind]
+}
+
+/** The same for suites that open each database once. */
+export function storeKinds(): Array<{ name: string; store(): SqlStore }> {
+  return placeKinds().map((kind) => ({ name: kind.name, store: () => (kind === memoryKind ? new InMemoryStore() : (kind.make().store() as SqlStore)) }))
 }
 
 /** What suites run on in which a process ends and another one opens its database, or two use one database: a file. */
 export function sharedPlaceKinds(): [PlaceKind, ...PlaceKind[]] {
-  if (onPostgres) return [postgresKind]
-  return all ? [fileKind(), memoryKind] : [fileKind()]
+  const engine = engines[chosen]
+  if (engine) return [engine()]
+  return chosen === 'all' ? [fileKind(), memoryKind] : [fileKind()]
 }
 
 const postgresKind: PlaceKind = { name: 'PostgreSQL', make: lazily }
+const redisKind: PlaceKind = {
+  name: 'PostgreSQL and Redis',
+  make(options) {
+    const place = lazily(options)
+    return { store: () => Object.assign(place.store(), { bus: () => new RedisBus({ url: redis?.url ?? '' }) }) }
+  },
+}
 const memoryKind: PlaceKind = { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) }
+
+/** A file that is reached through the client for servers. */
+function clientKind(): PlaceKind {
+  return {
+    name: '@libsql/client',
+    make(options = {}) {
+      const url = `file:${newFile()}`
+      return { store: () => new LibSQLStore({ url, client: createClient({ url }), ...options }) }
+    },
+  }
+}
 
 export function fileKind(): PlaceKind {
   const folder = mkdtempSync(join(tmpdir(), 'heed-thread-'))

@@ -4,6 +4,7 @@ import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } from '../rank/rank.ts'
+import { worthOf } from '../rank/worth.ts'
 import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
 import { searchTerms, type SearchTerm } from '../text/terms.ts'
 import { readTimes } from '../text/times.ts'
@@ -117,12 +118,13 @@ export class Searcher {
     const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
+    const worth = worthOf(collection, ignored)
     const ranked = ranking(collection, postings, cosines, {
       terms: terms.length, times: readTimes(question.text, question.now, () => collection.years()),
-      ...(allowed && { allowed }), ...(ignored && { ignored }),
+      worth, ...(allowed && { allowed }), ...(ignored && { ignored }),
     })
     const hits = this.#takeHits(collection, ranked, question)
-    const certainty = confidence(collection, terms.length, postings, hits, cosines, ignored)
+    const certainty = confidence(collection, terms.length, postings, hits, cosines, worth)
     return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
       const { content, createdAt, key: _key, running: _running, stale: _stale, ...ids } = row
       const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''

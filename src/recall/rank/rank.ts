@@ -1,3 +1,4 @@
+import { bestFirst } from './best-first.ts'
 import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
 import { sameQuestion } from './copies.ts'
 import { forms } from '../text/form.ts'
@@ -77,6 +78,8 @@ interface RankingOptions {
   allowed?: (at: number) => boolean
   /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
   ignored?: (at: number) => boolean
+  /** What `worthOf` returns for the collection and the ignored passages, where the caller has computed it. */
+  worth?: Worth
 }
 
 /** The number of best passages that make up the score of a session. */
@@ -106,37 +109,10 @@ export function rank(
 export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
-  const { allowed, ignored } = options
-  const { count, previous, next, session, form, length } = collection
-  const worth = worthOf(collection, ignored)
-  const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
-  const words = bm25Scores(collection, counted, worth, options.terms)
-  const weights = weightsFor(options.weights ?? (cosines ? defaultWeights : weightsOfWords), cosines ? words.share : 1)
-  const alike = cosines && cosines.map((cosine, at) => cosine * (worth.of[at] ?? 1))
-  const pair = alike && scaleToBest(withPrevious(alike, previous))
-  const own = alike && scaleToBest(alike)
-  const first = new Float32Array(count)
-  for (let at = 0; at < count; at += 1) {
-    first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
-      + weights.meaning * (own?.[at] ?? 0) + weights.meaningOfPair * (pair?.[at] ?? 0)
-  }
-  const sessions = sessionScores(collection, first, worth)
-  const times = options.times?.length ? timeScores(collection, postings, options.times) : undefined
-  const most = highestScore(weights, cosines !== undefined, times !== undefined)
-  const scores = new Float64Array(count)
-  const candidates: number[] = []
-  for (let at = 0; at < count; at += 1) {
-    const alone = first[at] ?? 0
-    const before = scoreAt(first, previous[at])
-    const after = scoreAt(first, next[at])
-    if (alone + before + after === 0 || (allowed && !allowed(at))) continue
-    const of = session[at] ?? 0
-    scores[at] = alone * (states(form[at]) ? 1 : withoutStatement) + weights.previous * before + weights.next * after
-      + weights.thread * (sessions[of] ?? 0) + weights.wordsOfThread * (words.session[of] ?? 0)
-      + weights.length * lengthScore(length[at]) + weights.time * (times?.[at] ?? 0) - weights.question * asks(form[at])
-    candidates.push(at)
-  }
+  const { session, form, length } = collection
+  const { scores, candidates, most, first, words, own, pair, sessions, times } = scoresOf(collection, postings, cosines, options)
   for (const at of bestFirst(candidates, scores)) {
+    const of = session[at] ?? 0
     yield {
       at,
       score: Math.max(0, (scores[at] ?? 0) / most),
@@ -145,16 +121,73 @@ export function* ranking(
         wordsOfPair: words.pair[at] ?? 0,
         meaning: own?.[at] ?? 0,
         meaningOfPair: pair?.[at] ?? 0,
-        previous: scoreAt(first, previous[at]),
-        next: scoreAt(first, next[at]),
-        thread: sessions[session[at] ?? 0] ?? 0,
-        wordsOfThread: words.session[session[at] ?? 0] ?? 0,
+        previous: scoreAt(first, collection.previous[at]),
+        next: scoreAt(first, collection.next[at]),
+        thread: sessions[of] ?? 0,
+        wordsOfThread: words.session[of] ?? 0,
         length: lengthScore(length[at]),
         time: times?.[at] ?? 0,
         question: asks(form[at]),
       },
     }
   }
+}
+
+/** The scores of all passages, those that may be results, and what the scores consist of. `most`: the highest possible score. */
+function scoresOf(
+  collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions,
+): Scores {
+  const { allowed, ignored } = options
+  const { count, previous, next, session, form, length } = collection
+  const worth = options.worth ?? worthOf(collection, ignored)
+  const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
+  const words = bm25Scores(collection, counted, worth, options.terms)
+  const weights = weightsFor(options.weights ?? (cosines ? defaultWeights : weightsOfWords), cosines ? words.share : 1)
+  const alike = cosines && byWorth(cosines, worth)
+  const pair = alike && scaleToBest(withPrevious(alike, previous))
+  const own = alike && scaleToBest(alike)
+  const first = new Float32Array(count)
+  for (let at = 0; at < count; at += 1) {
+    first[at] = weights.words * (words.own[at] as number) + weights.wordsOfPair * (words.pair[at] as number)
+      + (own && pair ? weights.meaning * (own[at] as number) + weights.meaningOfPair * (pair[at] as number) : 0)
+  }
+  const sessions = sessionScores(collection, first, worth)
+  const times = options.times?.length ? timeScores(collection, postings, options.times) : undefined
+  const scores = new Float64Array(count)
+  const candidates = new Int32Array(count)
+  let found = 0
+  for (let at = 0; at < count; at += 1) {
+    const alone = first[at] as number
+    const before = scoreAt(first, previous[at])
+    const after = scoreAt(first, next[at])
+    if (alone + before + after === 0 || (allowed && !allowed(at))) continue
+    const of = session[at] as number
+    scores[at] = alone * (states(form[at]) ? 1 : withoutStatement) + weights.previous * before + weights.next * after
+      + weights.thread * (sessions[of] as number) + weights.wordsOfThread * (words.session[of] as number)
+      + weights.length * lengthScore(length[at]) + (times ? weights.time * (times[at] as number) : 0) - weights.question * asks(form[at])
+    candidates[found] = at
+    found += 1
+  }
+  const most = highestScore(weights, cosines !== undefined, times !== undefined)
+  return { scores, candidates: candidates.subarray(0, found), most, first, words, own, pair, sessions, times }
+}
+
+interface Scores {
+  scores: Float64Array
+  candidates: Int32Array
+  most: number
+  first: Float32Array
+  words: ReturnType<typeof bm25Scores>
+  own: Float32Array | undefined
+  pair: Float32Array | undefined
+  sessions: Float32Array
+  times: Float32Array | undefined
+}
+
+function byWorth(cosines: Float32Array, { of }: Worth): Float32Array {
+  const alike = new Float32Array(cosines.length)
+  for (let at = 0; at < alike.length; at += 1) alike[at] = (cosines[at] as number) * (of[at] as number)
+  return alike
 }
 
 /** How much of its own score a passage keeps as a result that only asks, or answers nothing: it has the words of a fact, and no fact. */
@@ -202,10 +235,13 @@ function withoutIgnoredPassages(posting: Posting, ignored: (at: number) => boole
 
 /** The mean cosine of each passage and the one before it, which it may refer to; its own where there is none with a vector. */
 function withPrevious(cosines: Float32Array, previous: ArrayLike<number>): Float32Array {
-  return cosines.map((own, at) => {
+  const means = new Float32Array(cosines.length)
+  for (let at = 0; at < means.length; at += 1) {
+    const own = cosines[at] as number
     const before = scoreAt(cosines, previous[at])
-    return own === 0 || before === 0 ? own : (own + before) / 2
-  })
+    means[at] = own === 0 || before === 0 ? own : (own + before) / 2
+  }
+  return means
 }
 
 function scoreAt(scores: Float32Array, at: number | undefined): number {
@@ -257,8 +293,9 @@ function timeScores({ count, createdAt }: Collection, postings: readonly Posting
 
 /** From 0 to 1: half of a long passage has most of its value. */
 function lengthScore(terms = 0): number {
-  return Math.min(1, Math.log2(1 + terms) / Math.log2(1 + longPassage))
+  return lengthScores[Math.min(terms, longPassage)] as number
 }
+const lengthScores = Float64Array.from({ length: longPassage + 1 }, (_, terms) => Math.log2(1 + terms) / Math.log2(1 + longPassage))
 
 /** The score of a passage for which every reason has its highest value. */
 function highestScore(
@@ -269,45 +306,14 @@ function highestScore(
   return alone * (1 + previous + next) + thread + wordsOfThread + length + (withTime ? time : 0) || 1
 }
 
-/** Best first; among equals, the earlier passage. A heap: building it is linear, and each result costs a logarithm. */
-function* bestFirst(heap: number[], scores: Float64Array): Generator<number, void, undefined> {
-  const better = (a: number, b: number) => {
-    const difference = (scores[a] ?? 0) - (scores[b] ?? 0)
-    return difference > 0 || (difference === 0 && a < b)
-  }
-  const sink = (from: number) => {
-    for (let node = from; ;) {
-      const left = 2 * node + 1
-      let best = node
-      if (left < heap.length && better(heap[left] ?? 0, heap[best] ?? 0)) best = left
-      if (left + 1 < heap.length && better(heap[left + 1] ?? 0, heap[best] ?? 0)) best = left + 1
-      if (best === node) return
-      const moved = heap[node] ?? 0
-      heap[node] = heap[best] ?? 0
-      heap[best] = moved
-      node = best
-    }
-  }
-  for (let node = (heap.length >> 1) - 1; node >= 0; node -= 1) sink(node)
-  for (let top = heap[0]; top !== undefined; top = heap[0]) {
-    const last = heap.pop()
-    if (heap.length > 0 && last !== undefined) {
-      heap[0] = last
-      sink(0)
-    }
-    yield top
-  }
-}
-
 /**
  * How likely one of the ranked passages answers the question, between 0 and 1; a rank alone only compares passages with each other. It is
  * the share of the question's terms that the best passages contain, rare terms counting more, or their cosine where that is higher.
  */
 export function confidence(
   collection: Collection, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], cosines: Float32Array | undefined,
-  ignored?: (at: number) => boolean,
+  worth: Worth = worthOf(collection, undefined),
 ): number {
-  const worth = worthOf(collection, ignored)
   const count = worth.sum
   const unknown = Math.log(1 + count)
   let whole = Math.max(0, terms - postings.length) * unknown

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms, searchTerms } from '../text/terms.ts'
 import { formOf } from '../text/form.ts'
+import { bestFirst } from './best-first.ts'
 import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
 import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'
@@ -65,6 +66,16 @@ describe('ranking', () => {
       expect(ranked.every(({ at }) => at % 2 === 0)).toBe(true)
       expect(ranked.map(({ score }) => score)).toEqual(ranked.map(({ score }) => score).toSorted((a, b) => b - a))
     }))
+  })
+})
+
+describe('the best of many', () => {
+  it('come in order, each once, however many are read', () => {
+    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 1_500 }), (values) => {
+      const candidates = Int32Array.from(values.keys()).filter((at) => at % 3 !== 0)
+      const sorted = Array.from(candidates).toSorted((a, b) => (values[b] ?? 0) - (values[a] ?? 0) || a - b)
+      expect([...bestFirst(candidates, Float64Array.from(values))]).toEqual(sorted)
+    }), { numRuns: 50 })
   })
 })
 

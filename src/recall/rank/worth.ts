@@ -30,7 +30,7 @@ export function worthOf(collection: Collection, ignored: ((at: number) => boolea
   for (let at = 0; at < count; at += 1) {
     if (ignored?.(at)) continue
     const own = leadsToStatement(collection, at, next[at] ?? -1) ? 1 : worthOfNothing
-    const words = length[at] ?? 0
+    const words = length[at] as number
     const before = previous[at] ?? -1
     const place = session[at] ?? 0
     of[at] = own

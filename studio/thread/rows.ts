@@ -1,7 +1,7 @@
 import type { Thread } from 'heed/react'
 import { dayOf } from '../app/time.tsx'
 
-type UIMessage = Thread['messages'][number]
+export type UIMessage = Thread['messages'][number]
 type UIPart = UIMessage['parts'][number]
 export type ToolPart = Extract<UIPart, { toolCallId: string }>
 

@@ -6,6 +6,7 @@ import { useSession } from '../app/session.tsx'
 import { Empty, Failed, Status } from '../parts/states.tsx'
 import { Approvals } from './approval.tsx'
 import { Composer } from './composer.tsx'
+import { useHistory, type History } from './history.ts'
 import { scopeOf, WithThread, type KnownThread } from './known-thread.tsx'
 import { ThreadPanel } from './panel.tsx'
 import type { RowActions } from './row.tsx'
@@ -19,9 +20,9 @@ export function ThreadPage({ threadId }: { threadId: string }) {
 }
 
 /** The messages up to this one: by their ids where all are loaded, else by the time of this one. */
-function upTo({ messages, hasOlder }: Thread, messageId: string): { messageIds: string[] } | { endDate: Date } {
+function upTo({ messages, hasOlder }: Thread, history: History, messageId: string): { messageIds: string[] } | { endDate: Date } {
   const at = messages.findIndex(({ id }) => id === messageId)
-  const createdAt = messages[at]?.metadata?.createdAt
+  const createdAt = (messages[at] ?? history.find(messageId))?.metadata?.createdAt
   if (hasOlder && createdAt !== undefined) return { endDate: new Date(createdAt) }
   return { messageIds: messages.slice(0, at + 1).map(({ id }) => id) }
 }
@@ -36,9 +37,13 @@ function OpenThread({ threadId, resourceId, agentId, title }: KnownThread) {
   const tour = agent && tourOf(agent)
   const { retry, discard } = thread
   const actions = useMemo<RowActions>(() => ({ agentName, retry: (id) => void retry(id), discard }), [agentName, retry, discard])
+  const memory = useMemo(
+    () => client.getAgent(agentId).memory(resourceId === undefined ? {} : { resourceId }),
+    [client, agentId, resourceId],
+  )
+  const history = useHistory(memory, threadId, thread.hasOlder ? thread.messages[0]?.id : undefined)
   const fork = useAction(async (messageId: string) => {
-    const memory = client.getAgent(agentId).memory(resourceId === undefined ? {} : { resourceId })
-    const messageFilter = upTo(thread, messageId)
+    const messageFilter = upTo(thread, history, messageId)
     const { thread: clone } = await memory.cloneThread({
       sourceThreadId: threadId,
       title: `Fork of ${title || threadId}`,
@@ -59,7 +64,7 @@ function OpenThread({ threadId, resourceId, agentId, title }: KnownThread) {
             </Empty>
           </div>
         ) : (
-          <Transcript thread={thread} actions={actions} at={query.get('at')} onFork={(id) => void fork.run(id)} />
+          <Transcript thread={thread} history={history} actions={actions} at={query.get('at')} onFork={(id) => void fork.run(id)} />
         )}
         <div className="thread-foot">
           {tour?.threadId === threadId && <TourCard tour={tour} agentId={agentId} thread={thread} />}

@@ -10,6 +10,7 @@ import { Approvals } from '../thread/approval.tsx'
 import { Composer } from '../thread/composer.tsx'
 import type { RowActions } from '../thread/row.tsx'
 import { SignalForm } from '../thread/signal-form.tsx'
+import { noHistory } from '../thread/history.ts'
 import { Transcript } from '../thread/transcript.tsx'
 
 export function AgentsView() {
@@ -161,7 +162,7 @@ function Try({ agent }: { agent: AgentDetails }) {
           </Empty>
         </div>
       ) : (
-        <Transcript thread={thread} actions={actions} at={null} onFork={() => {}} />
+        <Transcript thread={thread} history={noHistory} actions={actions} at={null} onFork={() => {}} />
       )}
       <Approvals thread={thread} />
       {isSignal && (

@@ -1,0 +1,112 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { Agent } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { missing, studioBrowser, why, write } from './opened.ts'
+
+// HEED_STUDIO_LONG=1: 100,000 messages, and a stream of 20 s. See docs/studio.md.
+const isLong = process.env.HEED_STUDIO_LONG === '1'
+const count = isLong ? 100_000 : 3_000
+const chunks = isLong ? 10_000 : 1_000
+
+interface TraceEvent {
+  name: string
+  ph: string
+  pid: number
+  tid: number
+  dur?: number
+  tdur?: number
+  args?: { name?: string }
+}
+
+/** The tasks of the page's main thread while `act` runs, in ms of its CPU time: other processes of the machine do not count. */
+async function tasksDuring(page: Page, act: () => Promise<void>): Promise<number[]> {
+  const browser = page.context().browser()
+  if (!browser) throw new Error('The page has no browser.')
+  await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'] })
+  let trace: Buffer
+  try {
+    await act()
+  } finally {
+    trace = await browser.stopTracing()
+  }
+  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] }
+  const main = new Set(traceEvents.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain').map(({ pid, tid }) => `${pid} ${tid}`))
+  const tasks = traceEvents.filter(({ name, ph, pid, tid }) => ph === 'X' && /RunTask$/.test(name) && main.has(`${pid} ${tid}`))
+  expect(tasks.length).toBeGreaterThan(20)
+  return tasks.map(({ tdur = 0 }) => tdur / 1_000).toSorted((one, other) => one - other)
+}
+
+const shown = (page: Page) => page.locator('.slot[data-message]').evaluateAll((all) => {
+  const frame = document.querySelector('.transcript')?.getBoundingClientRect()
+  return all.filter((slot) => {
+    const { top, bottom } = slot.getBoundingClientRect()
+    return frame !== undefined && bottom > frame.top && top < frame.bottom
+  }).map((slot) => (slot as HTMLElement).dataset.message)
+})
+
+describe.skipIf(missing)(`a long thread in Studio${why}`, () => {
+  const { opened } = studioBrowser()
+
+  it('[Y2.7] any message of a long thread is shown by a scroll or a link, with few elements in the page and short tasks', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.']) })
+    const { open } = await opened({ guide: agent })
+    const memory = await agent.getMemory()
+    const scope = { threadId: 'long', resourceId: 'user-1' }
+    await memory.createThread(scope)
+    for (let from = 0; from < count; from += 1_000) {
+      const messages = Array.from({ length: 1_000 }, (_, index) => from + index).map((number) => ({
+        id: `m${number}`, ...scope, role: number % 2 ? ('assistant' as const) : ('user' as const),
+        content: `Message **${number}**.${number % 7 ? '' : '\n\nA second paragraph, which makes this row taller than others.'}`,
+      }))
+      await memory.saveMessages({ messages })
+    }
+    const page = await open('/threads/long?agent=guide&resource=user-1')
+    await expect.poll(async () => (await shown(page)).at(-1)).toBe(`m${count - 1}`)
+    const scroller = page.locator('.transcript')
+    await expect.poll(() => scroller.evaluate((element) => element.scrollHeight)).toBeGreaterThan(count * 40)
+    const tasks = await tasksDuring(page, async () => {
+      // A drag of the scroll bar through the whole thread, in 60 frames.
+      await scroller.evaluate(async (element) => {
+        const { scrollHeight } = element
+        for (let frame = 60; frame >= 0; frame -= 1) {
+          element.scrollTop = (scrollHeight * frame) / 60
+          await new Promise((resolve) => requestAnimationFrame(resolve))
+        }
+      })
+      // Rows that are loaded and measured meanwhile move those below them.
+      await expect.poll(async () => {
+        await scroller.evaluate((element) => (element.scrollTop = 0))
+        return (await shown(page))[0]
+      }).toBe('m0')
+    })
+    console.log(`scroll through ${count} messages: ${tasks.length} tasks, longest ${tasks.at(-1)?.toFixed(1)} ms of CPU`)
+    expect(tasks.at(-1)).toBeLessThan(100)
+    expect(await page.locator('.slot').count()).toBeLessThan(80)
+    const middle = `m${count / 2 + 1}`
+    await open(`/threads/long?agent=guide&at=${middle}`, page)
+    await expect.poll(() => shown(page)).toContain(middle)
+    expect(await page.locator('.slot.is-linked').textContent()).toContain(`Message ${count / 2 + 1}.`)
+    // A new message comes to the end, wherever the reader is; the end shows it.
+    await write(page, 'And now?')
+    await page.getByLabel('Message', { exact: true }).blur()
+    await page.keyboard.press('Shift+G')
+    await expect.poll(() => page.locator('.row-agent').last().textContent()).toContain('Hello.')
+  })
+
+  it('[Y2.7] a fast stream is drawn in short tasks', async () => {
+    const words = Array.from({ length: chunks }, (_, index) => (index % 60 === 59 ? '\n\n' : index % 17 === 0 ? '**word** ' : `word${index} `))
+    const model = scriptedModel([{ text: words }], { pace: { deltaMs: 2 } })
+    const { open } = await opened({ guide: new Agent({ id: 'guide', model }) })
+    const page = await open('/threads/fast?agent=guide&resource=user-1')
+    let took = 0
+    const tasks = await tasksDuring(page, async () => {
+      const begun = performance.now()
+      await write(page, 'Write.')
+      await expect.poll(() => page.locator('.row-agent').last().textContent()).toContain(`word${chunks - 2} `.trim())
+      took = performance.now() - begun
+    })
+    console.log(`stream of ${chunks} chunks in ${(took / 1_000).toFixed(1)} s: ${tasks.length} tasks, longest ${tasks.at(-1)?.toFixed(1)} ms of CPU`)
+    expect(tasks.at(-1)).toBeLessThan(100)
+  })
+})

@@ -58,6 +58,9 @@ function SuspendedCall({ run, call, onDecided }: { run: SuspendedRun; call: Susp
     <article className="card approval">
       <header>
         <b className="tool-name">{request?.toolName ?? call.toolName}</b> asks on <Link to={['threads', run.threadId]}>{run.threadId}</Link>
+        {request?.path !== undefined && request.path.length > 2 && (
+          <span className="meta">{request.path.slice(0, -1).join(' → ')}</span>
+        )}
         <span className="meta">
           <Time at={run.suspendedAt} />
         </span>

@@ -14,7 +14,9 @@ import { markOutsideSchema } from '../schema/outside-schema.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
-import { checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions } from './options.ts'
+import {
+  checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions,
+} from './options.ts'
 import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'

@@ -126,7 +126,8 @@ async function readContinuation(call: Call<Approval, unknown>, thread: string, r
     const field = 'streamOptions.memory.options.save'
     throw new HeedError('invalid_argument', `${field} has no effect: what is sent is stored. Leave it out.`, { details: { field } })
   }
-  const options = { ...(await readRunOptions(call, given)), ...omitUndefined({ runId: given.runId }), memory: { thread, resource, ...(chosen && { options: chosen }) } }
+  const memory = { thread, resource, ...(chosen && { options: chosen }) }
+  const options = { ...(await readRunOptions(call, given)), ...omitUndefined({ runId: given.runId }), memory }
   checkOptions(options, 'streamOptions')
   return options
 }

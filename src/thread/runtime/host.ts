@@ -398,7 +398,8 @@ export class ThreadHost implements RunHost {
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { end, call, ...rest } = commit
-    const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve(this.fence.threadId, this.#titler) : undefined
+    const titler = end?.status === 'finished' ? this.#titler : undefined
+    const titleSlot = titler && this.#runtime.titles.reserve(this.fence.threadId, titler)
     let committed: StepCommitted
     const cleared = end !== undefined && this.#clearUpTo !== undefined && end.status !== 'suspended' && end.status !== 'rejected'
     try {

@@ -21,12 +21,13 @@ import * as subagents from './subagents.ts'
 import * as tools from './tools.ts'
 import * as tracing from './tracing.ts'
 import * as watches from './watches.ts'
+import * as workflows from './workflows.ts'
 
 const redis = await findProgram('redis')
 
 const programs = {
   approval, channels, machines, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
-  'structured-output': structuredOutput, subagents, tools, tracing, watches,
+  'structured-output': structuredOutput, subagents, tools, tracing, watches, workflows,
 }
 
 /** What an example prints, as it prints it. */
@@ -45,6 +46,10 @@ describe('examples', () => {
       expect(text, file).toMatch(/^\/\/ [A-Z]\w+( output)?: .+\.\n/)
       expect(text, `${file} must import what its readers have`).not.toMatch(/from '\.\.?\//)
     }
+  })
+
+  it('workflows: a run asks, sleeps and receives an event', async () => {
+    expect(await printed(workflows.main)).toEqual(['asked: {"question":"A bicycle for 400?"}', 'success: CH-1 (order-7:0:5)'])
   })
 
   it('quickstart: a subscriber receives the answer', async () => {

@@ -3,7 +3,7 @@ import { checkNodeVersion } from './base/node-version.ts'
 checkNodeVersion()
 
 // The runtime
-export { Heed, type CloseOptions, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
+export { Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type TickOptions, type TickResult } from './heed/heed.ts'
 export type { RunLimits } from './thread/runtime/run-slots.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/resource-memory.ts'
@@ -21,7 +21,8 @@ export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } f
 export { Agent } from './agent/agent.ts'
 export type { GenerateResult, StreamResult } from './agent/stream.ts'
 export type { SuspendedTarget, ToolApproval } from './agent/approvals.ts'
-export type { AgentConfig, AgentsInput, Dynamic, RemoteOption, RemoteOptions } from './agent/config.ts'
+export type { AgentConfig, AgentsInput, Dynamic, ProcessorWorkflow, RemoteOption, RemoteOptions } from './agent/config.ts'
+export type { RunLike, RunOutcome, WorkflowLike, WorkflowsInput } from './agent/workflows.ts'
 export type { LegacyOptions, LegacyOptions as AgentGenerateOptions, LegacyOptions as AgentStreamOptions } from './agent/options.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/approvals.ts'

@@ -22,7 +22,7 @@ const contracts = ['store/contract/**']
 const core = [
   ...base, 'machine.ts', 'message/**', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'recall/*.ts', 'schema/**', 'tracing/**', 'signals/**', 'prompt/**',
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
-  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'heed/**',
+  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'heed/**', 'workflow/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**', 'recall/{index,services,stores}/**', 'recall/vectors/**']
 
@@ -70,6 +70,14 @@ export const arrows: ArrowTable = {
   ],
   // What agents may receive and users may do, by policies in the language of Cedar, which is loaded when it is first used.
   'policy/**': base,
+
+  // Workflows as data, what runs of them do next, and the states of both: pure.
+  'workflow/plan/**': [...pureBase, 'type schema/**', 'type workflow/step.ts'],
+  // Workflows: their steps, and their runs in memory and on threads.
+  'workflow/**': [
+    ...base, 'workflow/**', 'message/**', 'schema/**', 'processors/**', 'run/request-context.ts', 'type run/**', 'type signals/**', 'thread/**', 'schedule/**',
+    ...contracts,
+  ],
 
   // The composition root: the objects of one storage. It stands below the agent; Heed, which knows the agents, stands above.
   'heed/heed.ts': [...core],
@@ -162,6 +170,7 @@ export const mutual: Readonly<Record<string, string>> = {
   'processors/builtin/** -> run/**': 'hooks receive types of the run',
   'recall/{index,services}/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
   'recall/vectors/** -> store/sqlite/**': 'vectors are in a SQLite file that the store opens',
+  'workflow/plan/** -> workflow/**': 'a graph holds the steps that a workflow is made of, and a workflow is planned by its graph',
   'store/*.ts -> store/sqlite/**': 'the default storage is a file; its driver is loaded at first use',
 }
 
@@ -170,7 +179,7 @@ export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'r
 
 /** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
 export const pure: readonly string[] = [
-  'prompt/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts',
+  'prompt/**', 'workflow/plan/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts',
   'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts',
 ]
 

@@ -94,8 +94,8 @@ void new Agent({
 
 // @ts-expect-error there is no such parameter
 void new Agent({ id: 'x', instuctions: 'a typo' })
-// @ts-expect-error workflows are not there yet
-void new Agent({ id: 'x', workflows: {} })
+// @ts-expect-error a workflow has runs
+void new Agent({ id: 'x', workflows: { w: { id: 'w' } } })
 // @ts-expect-error only false
 void new Agent({ id: 'x', editor: { tools: true } })
 // A model may come from the environment, or from a function that reads a setting. A name that is not provider/model is rejected when it is used.

@@ -32,7 +32,7 @@ import {
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkInput, type CheckInputOptions } from './check-input.ts'
-import { canRejectInput, checkConfig, resolve, type AgentConfig, type RemoteOptions } from './config.ts'
+import { canRejectInput, checkConfig, resolve, withPlainProcessors, type AgentConfig, type RemoteOptions } from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
@@ -70,12 +70,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   readonly #sends = new AgentSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
-    this.#config = config
+    this.#config = withPlainProcessors(config)
     checkConfig(this.#config)
     this.#id = config.id ?? config.name
     this.description = config.description
     const memory = config.memory instanceof Memory ? config.memory.storage : undefined
-    const storage = storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(config))
+    const storage = storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(this.#config))
     this.#binding = new StorageBinding(storage, config.heed)
     this.#historyDependsOnRequest = dependsOnRequest(config)
     config.heed?.admit(this)

@@ -19,6 +19,7 @@ import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
 import { checkDefaults, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
 import { checkWatchOptions, type AgentWatchOptions } from './watch-options.ts'
+import type { WorkflowsInput } from './workflows.ts'
 
 /** A value, or a function that returns it for one request. */
 export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
@@ -48,6 +49,13 @@ const remoteOptions: readonly RemoteOption[] = [
   'maxSteps', 'toolChoice', 'providerOptions', 'runId',
 ]
 
+/** A workflow of processor steps, in series and in parallel, in a list of processors. */
+export interface ProcessorWorkflow {
+  readonly id: string
+  /** The processors that it stands for. */
+  asProcessors(): Processor[]
+}
+
 /** The options of an `Agent`. */
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
   /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */
@@ -61,6 +69,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   tools?: Dynamic<Tools>
   /** Offered to the model as tools; their chunks are nested in this agent's stream. */
   agents?: Dynamic<AgentsInput>
+  /** Offered to the model as tools; their chunks are nested in this agent's stream. */
+  workflows?: Dynamic<WorkflowsInput>
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
   defaultOptions?: Dynamic<Omit<AgentExecutionOptions, 'runId'>>
   /** Options for every `generateLegacy()`; the options of a call override them. */
@@ -71,8 +81,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   transform?: ToolPayloadTransformPolicy
   /** Checked at the start of every run. */
   requestContextSchema?: Schema
-  inputProcessors?: Dynamic<Processor[]>
-  outputProcessors?: Dynamic<Processor[]>
+  /** Processors, and workflows of processor steps: see `createStep(processor)` of `heed/workflows`. */
+  inputProcessors?: Dynamic<Array<Processor | ProcessorWorkflow>>
+  outputProcessors?: Dynamic<Array<Processor | ProcessorWorkflow>>
   /** How often processors may have the model called again. Defaults to 3. */
   maxProcessorRetries?: number
   /** How deep agents may call agents, where this one calls. Defaults to 8. */
@@ -92,13 +103,13 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 }
 
 const parameters = new Set([
-  'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
+  'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'workflows', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
   'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'signalTags', 'remote', 'heed',
   'editor',
 ])
 /** Parameters of the specification that Heed does not support yet. */
-const unsupportedParameters = new Set(['workflows', 'scorers', 'voice', 'editor'])
+const unsupportedParameters = new Set(['scorers', 'voice', 'editor'])
 
 /** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
 export function checkConfig(config: AgentConfig): void {
@@ -149,6 +160,7 @@ function checkValues(config: AgentConfig, agent: string): void {
     description: typeof config.description === 'string' ? undefined : 'a text',
     metadata: isObjectOrFunction(config.metadata) ? undefined : 'an object, or a function that returns one',
     agents: isObjectOrFunction(config.agents) ? undefined : 'an object of agents by their names, or a function that returns one',
+    workflows: isObjectOrFunction(config.workflows) ? undefined : 'an object of workflows by their names, or a function that returns one',
     defaultOptions: isObjectOrFunction(config.defaultOptions) ? undefined : 'an object, or a function that returns one',
     defaultGenerateOptionsLegacy: isObjectOrFunction(config.defaultGenerateOptionsLegacy)
       ? undefined
@@ -203,6 +215,26 @@ function isObjectOrFunction(value: unknown): boolean {
   return typeof value === 'function' || isObject(value)
 }
 
+/** The same list with the processors of its workflows in their place; the list itself where it has none. */
+export function plainProcessors(list: ReadonlyArray<Processor | ProcessorWorkflow>): Processor[]
+export function plainProcessors(list: unknown): unknown
+export function plainProcessors(list: unknown): unknown {
+  if (!Array.isArray(list) || !list.some(isProcessorWorkflow)) return list
+  return list.flatMap((entry: unknown) => (isProcessorWorkflow(entry) ? entry.asProcessors() : entry))
+}
+
+function isProcessorWorkflow(entry: unknown): entry is ProcessorWorkflow {
+  return typeof (entry as Partial<ProcessorWorkflow> | null | undefined)?.asProcessors === 'function'
+}
+
+/** The configuration with plain processors in place of workflows of them. */
+export function withPlainProcessors<Config extends AgentConfig>(config: Config): Config {
+  if (!isObject(config)) return config
+  const [input, output] = [plainProcessors(config.inputProcessors), plainProcessors(config.outputProcessors)]
+  if (input === config.inputProcessors && output === config.outputProcessors) return config
+  return { ...config, inputProcessors: input, outputProcessors: output }
+}
+
 /** The processors of an agent or a call. A list that depends on the request is undefined until it is resolved. */
 interface ProcessorLists {
   input: unknown
@@ -247,7 +279,7 @@ function isValidated(entry: unknown): entry is Processor {
 function checkProcessor(entry: unknown, where: string): void {
   const value = entry as { id?: unknown; createRun?: unknown } | null
   if (typeof value?.createRun === 'function') {
-    throw new HeedError('unsupported_option', `${where} holds a workflow, which Heed can't run yet. Use a processor object.`)
+    throw new HeedError('unsupported_option', `${where} holds a workflow that is not of heed/workflows. Use one, or a processor object.`)
   }
   if (typeof value !== 'object' || value === null || typeof value.id !== 'string' || value.id === '') {
     throw new HeedError('invalid_agent', `${where} must hold processors: objects with an id and at least one hook.`)
@@ -343,5 +375,7 @@ const beforeModel = ['processInput', 'processInputStep', 'computeStateSignal', '
 /** Whether a processor may reject input before a model has read it. Processors that a function returns may. */
 export function canRejectInput({ inputProcessors, outputProcessors }: Pick<AgentConfig, 'inputProcessors' | 'outputProcessors'>): boolean {
   return [inputProcessors, outputProcessors].some((list) =>
-    Array.isArray(list) ? list.some((processor) => beforeModel.some((hook) => processor[hook] !== undefined)) : list !== undefined)
+    Array.isArray(list)
+      ? plainProcessors(list as Processor[]).some((processor) => beforeModel.some((hook) => processor[hook] !== undefined))
+      : list !== undefined)
 }

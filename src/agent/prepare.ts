@@ -4,6 +4,7 @@ import { untilAborted } from '../base/promises.ts'
 import type { Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
+import type { Processor } from '../processors/processor.ts'
 import { splitProviderOptions, systemMessages, type SystemMessage } from '../prompt/system.ts'
 import { checkTexts } from '../run/loop/check-texts.ts'
 import { resolveModels } from '../run/model/model.ts'
@@ -17,12 +18,13 @@ import { lostContext } from '../thread/send/stored-options.ts'
 import {
   checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions,
 } from './options.ts'
-import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
+import { checkProcessors, expectList, expectObject, plainProcessors, resolve, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
 import { agentTools, isAgentTool } from './subagents.ts'
 import { titlerFor } from './memory/titler.ts'
 import { awaitSignalTool } from './watches.ts'
+import { workflowTools } from './workflows.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
 const defaultProcessorRetries = 3
@@ -183,6 +185,11 @@ export async function resolveToolSet(
       from: `the agents of agent '${agent}'`,
       tools: agentTools(expectObject(await resolve(config.agents, context), 'agents', agent), site, config.maxAgentDepth),
     })
+  if (config.workflows)
+    sources.push({
+      from: `the workflows of agent '${agent}'`,
+      tools: await workflowTools(expectObject(await resolve(config.workflows, context), 'workflows', agent), site),
+    })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {}))
     if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
@@ -228,13 +235,10 @@ function withinContext(tools: ToolSet, lost: readonly string[], own: ToolsInput)
 /** The processors of a call, in the order in which their hooks are called. */
 export async function resolveProcessors(config: AgentConfig, options: ResolvedOptions, agent: string) {
   const context = { requestContext: options.requestContext }
+  const [input = config.inputProcessors ?? [], output = config.outputProcessors ?? []] = [options.inputProcessors, options.outputProcessors]
   const found = {
-    input:
-      options.inputProcessors ??
-      (config.inputProcessors === undefined ? [] : expectList(await resolve(config.inputProcessors, context), 'inputProcessors', agent)),
-    output:
-      options.outputProcessors ??
-      (config.outputProcessors === undefined ? [] : expectList(await resolve(config.outputProcessors, context), 'outputProcessors', agent)),
+    input: plainProcessors(expectList(await resolve<Processor[]>(input, context), 'inputProcessors', agent)),
+    output: plainProcessors(expectList(await resolve<Processor[]>(output, context), 'outputProcessors', agent)),
   }
   checkProcessors(found, agent)
   return found

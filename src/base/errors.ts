@@ -71,6 +71,23 @@ export type HeedErrorCode =
   | 'waits_for_itself'
   /** Agents called agents more often in a row than `maxAgentDepth` allows. */
   | 'agents_too_deep'
+  // Workflows
+  | 'invalid_workflow'
+  | 'unknown_workflow'
+  | 'step_input_invalid'
+  | 'step_output_invalid'
+  /** A step threw an error that is not one of Heed's. */
+  | 'step_failed'
+  | 'step_timeout'
+  /** The process that ran a step stopped. */
+  | 'step_interrupted'
+  /** Steps beside each other changed one key of the state. */
+  | 'workflow_state_conflict'
+  /** The code has other steps than a run has recorded. */
+  | 'workflow_changed'
+  | 'event_timeout'
+  /** The run of a workflow has ended. */
+  | 'run_over'
   // Working memory
   | 'working_memory_conflict'
   | 'working_memory_too_large'

@@ -20,9 +20,23 @@ import { checkPolicies, withDeadline, type Policies } from './policies.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
+/** A workflow as a Heed knows it: see `createWorkflow` of `heed/workflows`. */
+export interface HeedWorkflow {
+  readonly id: string
+  /** @internal */
+  join(heed: Pick<Heed, 'sites'>): void
+  /** @internal */
+  register(): ThreadRuntime | undefined
+}
+
 /** The parts of a Heed. */
-export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
+export interface HeedConfig<
+  Agents extends Record<string, Agent> = Record<string, Agent>, Workflows extends Record<string, HeedWorkflow> =
+    Record<string, HeedWorkflow>,
+> {
   agents?: Agents
+  /** Workflows whose runs are in the storage: made with `createWorkflow` of `heed/workflows`. */
+  workflows?: Workflows
   /** Stores the threads. Defaults to the file `./heed.db`. */
   storage?: Storage
   /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
@@ -74,10 +88,15 @@ export interface TickResult {
   pruned: number
 }
 
-const known = ['agents', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock']
+const known = [
+  'agents', 'workflows', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock',
+]
 
 /** The agents of a program and the storage of their threads. */
-export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
+export class Heed<
+  Agents extends Record<string, Agent> = Record<string, Agent>, Workflows extends Record<string, HeedWorkflow> =
+    Record<string, HeedWorkflow>,
+> {
   readonly logger: Logger
   readonly clock: Clock
   /** @internal */
@@ -91,6 +110,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** The channels, and the replies of those in mode `message`. */
   readonly channels: Channels
   readonly #agents: Agents
+  readonly #workflows: Workflows
   /** Agents that named this Heed themselves, by their ids. */
   readonly #joined = new Map<string, Agent>()
   /** Set from the first use on. */
@@ -98,7 +118,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** The last failure of a start in the background. */
   #reported: string | undefined
 
-  constructor(config: HeedConfig<Agents> = {}) {
+  constructor(config: HeedConfig<Agents, Workflows> = {}) {
     checkNames('new Heed()', config, known)
     checkTracing(config.tracing)
     checkLimits(config.limits)
@@ -137,8 +157,46 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
         throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
       seen.set(agent.id, key)
     }
+    this.#workflows = config.workflows ?? ({} as Workflows)
+    for (const [key, workflow] of Object.entries(this.#workflows)) this.#addWorkflow(key, workflow)
     this.sources = new Sources(this, config.sources ?? [])
     this.channels = new Channels(this, config.channels ?? [])
+  }
+
+  #addWorkflow(key: string, workflow: HeedWorkflow): void {
+    if (typeof (workflow as Partial<HeedWorkflow> | undefined)?.join !== 'function')
+      throw new HeedError('invalid_workflow', `'${key}' in workflows is not a workflow. Create it with createWorkflow() of ` +
+        `heed/workflows.`, {
+        details: { key },
+      })
+    workflow.join(this)
+    const other = Object.entries(this.#workflows).find(([name, one]) => name !== key && one.id === workflow.id)?.[0]
+    if (other !== undefined)
+      throw new HeedError(
+        'invalid_workflow', `The workflows '${other}' and '${key}' have the same id '${workflow.id}'. Clone one: cloneWorkflow().`,
+      )
+  }
+
+  /** The workflow under this key of `workflows`. */
+  getWorkflow<Key extends keyof Workflows & string>(key: Key): Workflows[Key] {
+    const workflow = Object.hasOwn(this.#workflows, key) ? this.#workflows[key] : undefined
+    if (!workflow)
+      throw new HeedError('unknown_workflow', `There is no workflow '${String(key)}'. Known: ${Object.keys(this.#workflows).join(', ')
+        || 'none'}.`, {
+        details: { workflow: key },
+      })
+    return workflow
+  }
+
+  getWorkflowById(id: string): HeedWorkflow {
+    const workflow = Object.values(this.#workflows).find((candidate) => candidate.id === id)
+    if (!workflow)
+      throw new HeedError('unknown_workflow', `There is no workflow with the id '${String(id)}'.`, { details: { workflowId: id } })
+    return workflow
+  }
+
+  listWorkflows(): Workflows {
+    return { ...this.#workflows }
   }
 
   /** The agent under this key of `agents`; one that was created with `new Agent({ heed })` has its id as key. */
@@ -282,6 +340,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** The sites of all agents, with the agents registered there: a sweep continues threads of registered agents only. */
   async #registerAgents(requestContexts: readonly RequestContext[] = []): Promise<Site[]> {
     if (!Array.isArray(requestContexts)) throw refused('requestContexts', 'a list of RequestContext')
+    for (const workflow of Object.values<HeedWorkflow>(this.#workflows)) workflow.register()
     for (const agent of Object.values(this.listAgents())) {
       agent.threads().register(agent)
       if (agent.storageDependsOnRequest)
@@ -298,6 +357,10 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       const threads = agent.threads()
       threads.register(agent)
       found.add(threads)
+    }
+    for (const workflow of Object.values<HeedWorkflow>(this.#workflows)) {
+      const threads = workflow.register()
+      if (threads) found.add(threads)
     }
     return [...found]
   }

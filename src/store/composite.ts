@@ -20,7 +20,7 @@ const knownDomains: Record<Domain, true> = {
 }
 /** Domains of other frameworks that Heed does not have. */
 const missingDomains: Readonly<Record<string, string>> = {
-  workflows: 'Heed has no workflows yet',
+  workflows: 'runs of workflows are with the threads',
   observability: 'Heed stores no traces: they go to OpenTelemetry',
 }
 const knownOptions: readonly string[] = ['id', 'domains', 'default', 'retention']

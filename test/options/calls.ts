@@ -26,6 +26,7 @@ export const calls: Calls = {
   policy: ['CedarPolicies', 'FilePolicyStore'],
   channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
   studio: ['studio'],
+  workflows: ['Workflow', 'WorkflowRun', 'createWorkflow', 'createStep', 'cloneStep', 'cloneWorkflow'],
   testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
 }
 

@@ -19,6 +19,7 @@ import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/p
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { providerServer, scriptedModel, sourceConformance, virtualClock } from '../../src/testing/index.ts'
+import { cloneStep, cloneWorkflow, createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { open, thread } from './probe.ts'
 
 /** Calls with an option that does not exist, `more`; by the types and calls whose options are walked. */
@@ -250,4 +251,29 @@ const others: Doors = {
   SourceHarness: (more) => sourceConformance({ storage: () => new InMemoryStore(), source, things: ['a', 'b'], ...more }),
 }
 
-export const doors: Doors = { ...stores, ...objects, ...policies, ...channels, ...servers, ...agents, ...clients, ...others }
+const step = createStep({ id: 'x', execute: () => 1 })
+const workflow = () => createWorkflow({ id: 'w' }).then(step).commit()
+const workflows: Doors = {
+  WorkflowConfig: (more) => createWorkflow({ id: 'x', ...more }),
+  'WorkflowConfig.retryConfig': (more) => createWorkflow({ id: 'x', retryConfig: more }),
+  'WorkflowConfig.options': (more) => createWorkflow({ id: 'x', options: more }),
+  StepConfig: (more) => createStep({ id: 'x', execute: () => 1, ...more }),
+  'createStep.structuredOutput': (more) => createStep({ id: 'a', generate: async () => ({ text: '', object: {}, finishReason: 'stop' }) }, { structuredOutput: { schema: { type: 'object' }, ...more } }),
+  cloneStep: (more) => cloneStep(step, { id: 'y', ...more }),
+  cloneWorkflow: (more) => cloneWorkflow(workflow(), { id: 'y', ...more }),
+  'Workflow.branch': (more) => createWorkflow({ id: 'x' }).branch([[() => true, step]], more),
+  'Workflow.foreach': (more) => createWorkflow({ id: 'x' }).foreach(step, more),
+  'Workflow.map': (more) => createWorkflow({ id: 'x' }).map(() => 1, more),
+  'Workflow.sleep': (more) => createWorkflow({ id: 'x' }).sleep(1, more),
+  'Workflow.sleepUntil': (more) => createWorkflow({ id: 'x' }).sleepUntil(new Date(), more),
+  'Workflow.waitForEvent': (more) => createWorkflow({ id: 'x' }).waitForEvent('e', more),
+  'Workflow.createRun': (more) => workflow().createRun(more),
+  'Workflow.listWorkflowRuns': (more) => workflow().listWorkflowRuns(more),
+  StartArgs: (more) => workflow().createRun().start(more),
+  ResumeArgs: (more) => workflow().createRun().resume(more),
+  TimeTravelArgs: (more) => workflow().createRun().timeTravel({ step: 'x', ...more }),
+  'WorkflowRun.sendEvent': (more) => workflow().createRun().sendEvent('e', 1, more),
+  'WorkflowRun.observe': (more) => workflow().createRun().observe(more).next(),
+}
+
+export const doors: Doors = { ...workflows, ...stores, ...objects, ...policies, ...channels, ...servers, ...agents, ...clients, ...others }

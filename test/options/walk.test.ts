@@ -16,8 +16,9 @@ import { servers } from './probes/servers.ts'
 import { storesAndTools } from './probes/stores-and-tools.ts'
 import { threads } from './probes/threads.ts'
 import { watches } from './probes/watches.ts'
+import { workflows } from './probes/workflows.ts'
 
-const probes = [...sends, ...runs, ...threads, ...watches, ...channels, ...constructors, ...storesAndTools, ...servers, ...policies, ...clientRequests, ...pages]
+const probes = [...sends, ...runs, ...threads, ...watches, ...channels, ...constructors, ...storesAndTools, ...servers, ...policies, ...clientRequests, ...pages, ...workflows]
 
 /** What is declared and what is shown, as `Owner.option`. */
 const declared = [...declaredOptions(calls)].flatMap(([owner, options]) => [...options].map((option) => `${owner}.${option}`))

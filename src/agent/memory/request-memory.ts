@@ -1,4 +1,4 @@
-import { expectList, resolve, type AgentConfig } from '../config.ts'
+import { expectList, plainProcessors, resolve, type AgentConfig } from '../config.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Site } from '../../heed/site.ts'
 import { Memory, type MemoryBinding } from '../../memory/memory.ts'
@@ -95,8 +95,10 @@ export async function historyOptionsOfCall(agent: string, config: AgentConfig, o
   const memory = config.memory === undefined ? undefined : await resolve(config.memory, context)
   const lists = await Promise.all(
     keys.map(
-      async (key) =>
-        options[key] ?? (config[key] === undefined ? [] : expectList(await resolve<Processor[]>(config[key], context), key, agent)),
+      async (key) => {
+        const own = options[key] ?? config[key] ?? []
+        return plainProcessors(expectList(await resolve<Processor[]>(own, context), key, agent))
+      },
     ),
   )
   const fixed: unknown[] = staticProcessors(config).flatMap((list) => list ?? [])

@@ -8,6 +8,7 @@ import { orderCases } from './runs/order.ts'
 import { recoveryCases } from './runs/recovery.ts'
 import { stepCases } from './runs/steps.ts'
 import { suspensionCases } from './runs/suspension.ts'
+import { workflowCases } from './runs/workflows.ts'
 import { conversationCases } from './threads/conversations.ts'
 import { laneCases } from './threads/lanes.ts'
 import { messageCases } from './threads/messages.ts'
@@ -35,6 +36,7 @@ export const storeConformance: StoreCase[] = [
   ...nestingCases,
   ...endingCases,
   ...stepCases,
+  ...workflowCases,
   ...laneCases,
   ...orderCases,
   ...windowCases,

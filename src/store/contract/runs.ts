@@ -3,6 +3,7 @@ import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { ModelCall, PromptWindow } from './steps.ts'
+import type { WorkflowCommit } from './workflows.ts'
 import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread-row.ts'
 
 export type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
@@ -82,6 +83,8 @@ export interface StepCommit {
   end?: RunEnd
   /** The model call of the step: in the first commit after it. */
   call?: ModelCall
+  /** What the run of a workflow has done. */
+  workflow?: WorkflowCommit
 }
 
 /**

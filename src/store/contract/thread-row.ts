@@ -114,6 +114,23 @@ export function threadsAbove(id: string): string[] {
   return above.map((one, index) => (index === above.length - 1 ? unescapeSlashes(one.slice(childPrefix.length)) : one))
 }
 
+const workflowPrefix = 'workflow:'
+
+/** What the threads of the runs of a workflow have as their parent, and its runner as its id. */
+export function workflowRunner(workflowId: string): string {
+  return `${workflowPrefix}${workflowId}`
+}
+
+/** The id of the thread that is a run of a workflow. Only such a run can be created under it. */
+export function workflowThreadId(workflowId: string, runId: string): string {
+  return `${workflowPrefix}${workflowId}/${runId}`
+}
+
+/** True for ids that only runs of workflows, and what stands above them, may have. */
+export function isWorkflowThreadId(id: string): boolean {
+  return id.startsWith(workflowPrefix)
+}
+
 function escapeSlashes(id: string): string {
   return id.replace(/[%/]/g, (character) => (character === '/' ? '%2F' : '%25'))
 }

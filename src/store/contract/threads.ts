@@ -11,6 +11,7 @@ import type {
 import type { ProcessInfo, StepStore } from './steps.ts'
 import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 import type { Quota, Usage } from './usage.ts'
+import type { WorkflowRunStore } from './workflows.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 
 /**
@@ -26,7 +27,7 @@ import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - No method blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore {
+export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore, WorkflowRunStore {
   /** Creates or migrates the tables. Idempotent; all other methods imply it. */
   open(): Promise<void>
   close(): Promise<void>
@@ -363,6 +364,7 @@ export interface WantedTitle {
 export type { Message }
 export type * from './runs.ts'
 export type * from './steps.ts'
+export type { WorkflowCommit, WorkflowRunQuery, WorkflowRunRow, WorkflowRunStore } from './workflows.ts'
 export type { Quota, Usage } from './usage.ts'
 export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 export type {

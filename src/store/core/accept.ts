@@ -1,6 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { chooseRoute, startingSignals, type Route } from '../../machine.ts'
+import { isWorkflowThreadId } from '../contract/thread-row.ts'
 import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/conversions.ts'
@@ -98,7 +99,9 @@ function planSend(tables: ThreadTables, send: Send): Plan {
 function checkSendQuota(
   tables: ThreadTables, send: Send, quota: Quota, { found, prepared, options, memoryBytes }: StoredPlan & { memoryBytes: number },
 ): void {
-  if (send.askedBy || (found?.parentId ?? send.thread?.parentId ?? null) !== null) return
+  const parentId = found?.parentId ?? send.thread?.parentId ?? null
+  // Runs of workflows are started by their callers.
+  if (send.askedBy || (parentId !== null && !isWorkflowThreadId(parentId))) return
   const bytes = bytesOf(prepared) + byteLength(options) + byteLength(jsonOrNull(send.thread?.metadata)) + memoryBytes
   tables.checkQuota(send.resourceId, quota, { threads: found ? 0 : 1, bytes })
 }

@@ -37,6 +37,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   if (commit.call) addStep(tables, thread, fence, commit, commit.call)
   if (revised) for (const row of revised) reviseRow(tables, thread, run, row)
   if (commit.removed) removeMessages(tables, thread, commit.removed)
+  if (commit.workflow) tables.workflows.put(thread, commit.workflow)
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
@@ -92,7 +93,8 @@ interface EncodedCommit {
   lost: string | null
 }
 
-function encodeCommit({ end, lost, started }: StepCommit): EncodedCommit {
+function encodeCommit({ end, lost, started, workflow }: StepCommit): EncodedCommit {
+  if (workflow) JSON.stringify(workflow)
   if (end?.status === 'suspended') JSON.stringify(end.calls)
   if (started) JSON.stringify(started)
   return {

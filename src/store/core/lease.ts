@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { nextThreadStatus, type ThreadEvent } from '../../machine.ts'
-import { isChildThreadId, threadsAbove } from '../contract/thread-row.ts'
+import { isChildThreadId, isWorkflowThreadId, threadsAbove } from '../contract/thread-row.ts'
 import type { Fence, Scope } from '../contract/threads.ts'
 import type { ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -98,6 +98,10 @@ export function isAlive(tables: ThreadTables, owner: string, now = tables.now())
 
 /** Rejects an id that only a child of another thread may have: the agent that answers there must find no thread of a caller. */
 export function checkNewThreadId(id: string, parentId: string | undefined): void {
+  if (isWorkflowThreadId(id) && (parentId === undefined || !id.startsWith(`${parentId}/`))) {
+    const message = `The thread id '${id}' is reserved for runs of workflows. Choose another id.`
+    throw new HeedError('invalid_argument', message, { details: { field: 'threadId', threadId: id } })
+  }
   if (!isChildThreadId(id) || (parentId !== undefined && threadsAbove(id)[0] === parentId)) return
   const problem = `The thread id '${id}' is reserved for agents that are called by other agents.`
   throw new HeedError('invalid_argument', `${problem} Choose another id.`, { details: { field: 'threadId', threadId: id } })

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { PromptHead, Window } from '../contract/threads.ts'
+import type { PromptHead, Window, WorkflowCommit } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
 import type {
   CountedRow, HeartbeatRecord, LaneRecord, LaneSignalRecord, MailRecord, NewThreadRecord, PruningRecord, RowRecord, RunRecord, StartRow,
@@ -130,6 +130,7 @@ export interface ThreadTables {
   readonly titles: TitleTable
   readonly processes: ProcessTable
   readonly steps: StepTable
+  readonly workflows: WorkflowTable
 
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void
@@ -172,6 +173,11 @@ export interface StepTable {
   /** Stores the texts that the head has, unless they are stored. */
   putHead(head: PromptHead): void
   addTakeover(thread: ThreadRecord, takeover: TakeoverRecord): void
+}
+
+/** Runs of workflows and the rows of their steps. */
+export interface WorkflowTable {
+  put(thread: ThreadRecord, commit: WorkflowCommit): void
 }
 
 /** Messages that meet all of these. A time is that of a message's first row. */

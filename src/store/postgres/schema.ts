@@ -1,4 +1,5 @@
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
+import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
 import { functions, triggers } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
@@ -73,4 +74,4 @@ const cheapHeartbeats = `
 export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
-${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats]
+${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats, translateTables(workflowSchema)]

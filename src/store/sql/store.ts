@@ -8,6 +8,7 @@ import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
   NewThread, ProcessInfo, ProcessRow, Quota, RowQuery, RunDetails, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted,
   StoredPrompt, SuspendedEnd, ThreadQuery, ThreadRow, ThreadsEnded, ThreadStore, TitleClaim, Usage, WantedTitle, Window, Windows,
+  WorkflowRunQuery,
 } from '../contract/threads.ts'
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
@@ -47,6 +48,7 @@ import type { SqlTables } from './tables.ts'
 import { forgetDependents } from './thread-dependents.ts'
 import { usageOf } from './usage.ts'
 import { SqlWatches } from './watches/watches.ts'
+import { getWorkflowRun, listWorkflowRuns } from './workflows/workflows.ts'
 
 export interface SqlStoreOptions {
   id: string
@@ -358,6 +360,14 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   pruneHeads(query: { before: number; after?: string; limit: number }): Promise<{ removed: number; next?: string }> {
     return this.#write((_, statements) => pruneHeads(statements, query))
+  }
+
+  getWorkflowRun(scope: Scope): ReturnType<ThreadStore['getWorkflowRun']> {
+    return this.#read((tables, statements) => getWorkflowRun(statements, tables, scope))
+  }
+
+  listWorkflowRuns(query: WorkflowRunQuery): ReturnType<ThreadStore['listWorkflowRuns']> {
+    return this.#read((_, statements) => listWorkflowRuns(statements, query))
   }
 
   listProcesses(): Promise<ProcessRow[]> {

@@ -18,6 +18,7 @@ import type { Statements } from './statements.ts'
 import { SqlSteps } from './steps/steps.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
+import { SqlWorkflows } from './workflows/workflows.ts'
 
 /** How many rows one statement copies. */
 const copyBatch = 2_000
@@ -30,6 +31,7 @@ export class SqlTables implements ThreadTables {
   readonly workingMemory: SqlWorkingMemory
   readonly titles: SqlTitles
   readonly steps: SqlSteps
+  readonly workflows: SqlWorkflows
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -54,6 +56,7 @@ export class SqlTables implements ThreadTables {
     this.workingMemory = new SqlWorkingMemory(statements)
     this.titles = new SqlTitles(statements)
     this.steps = new SqlSteps(statements, clock)
+    this.workflows = new SqlWorkflows(statements, clock)
     this.newId = ids
     this.recent = new Recent(statements)
     if (!statements.lockThreads) return

@@ -12,6 +12,7 @@ import { inboundSql } from './watches/inbounds.ts'
 import { matchingSql } from './watches/matching.ts'
 import { replySql } from './watches/replies.ts'
 import { watchSql } from './watches/watches.ts'
+import { workflowSql } from './workflows/workflows.ts'
 
 /** The named statements of all domains: a database with another dialect has its own text for some of them, by these names. */
 export const texts = {
@@ -29,4 +30,5 @@ export const texts = {
   deliveries: deliverySql,
   matching: matchingSql,
   replies: replySql,
+  workflows: workflowSql,
 } as const

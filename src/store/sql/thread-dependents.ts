@@ -3,6 +3,7 @@ import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 import { stepSql } from './steps/sql.ts'
 import { forgetWatches, transferWatches } from './watches/watches.ts'
+import { workflowSql } from './workflows/workflows.ts'
 
 /** The statements for notifications, schedules and subscriptions whose thread is deleted or transferred. */
 export const dependentsSql = {
@@ -99,7 +100,9 @@ export function purgeThread(statements: Statements, key: number): boolean {
     statements.run(stepSql.purgeSteps, key, purgeRows),
     statements.run(stepSql.purgeUses, key, purgeRows),
     statements.run(stepSql.purgeTakeovers, key, purgeRows),
+    statements.run(workflowSql.purgeSteps, key, purgeRows),
   ]
   statements.execute(sql.purgeLanes, key)
+  statements.execute(workflowSql.purgeRun, key)
   return deleted.every((count) => count < purgeRows)
 }

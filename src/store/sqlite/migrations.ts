@@ -3,6 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema } from '../sql/usage.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
+import { workflowSchema } from '../sql/workflows/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
 
 /**
@@ -11,6 +12,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
  */
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
+  workflowSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

@@ -1,10 +1,15 @@
 import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import type { ToolInvocation } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { RunHost } from '../../run/loop/run-contract.ts'
+import { noUsage } from '../../run/model/model-parts.ts'
+import { chunkError } from '../../run/model/provider-error.ts'
+import { failedResult, type RunResult } from '../../run/output/run-result.ts'
 import { notRun } from '../../run/tools/tool-calls.ts'
 import { aborted, type OpenCall } from '../../run/tools/tool-execution.ts'
 import type { BegunRun, RunRow, ThreadStore } from '../../store/contract/threads.ts'
-import { calledRunOf, continuationOf, inputChunks } from './run-rows.ts'
+import { calledRunOf, continuationOf, errorRow, inputChunks } from './run-rows.ts'
+import type { ThreadRuntime } from './runtime.ts'
 
 /** How the open calls of a run end: what is stored and published, and the runs that they had called. */
 interface EndedCalls {
@@ -13,12 +18,30 @@ interface EndedCalls {
   children: Array<Pick<ChildCall, 'threadId' | 'runId'>>
 }
 
-/** How a run ends that was aborted before it began or continued. */
-export async function abortEarly(store: ThreadStore, begun: BegunRun, now: number): Promise<EndedCalls> {
+/** What a run needs of its host that ends before its first step. */
+type EndingHost = Required<Pick<RunHost, 'commit' | 'emit' | 'abortChild'>>
+type Surroundings = Pick<ThreadRuntime, 'store' | 'clock'>
+
+/** Ends a run that was aborted while it was being prepared to begin or to continue. */
+export async function abortEarly(host: EndingHost, { store, clock }: Surroundings, begun: BegunRun): Promise<RunResult> {
   const { run, rows, resumed } = begun
-  const ended = resumed ? await endOpenCalls(store, run, rows, now) : { rows: [], chunks: [], children: [] }
-  const abort: Chunk = { type: 'abort', runId: run.runId, from: 'AGENT', payload: {} }
-  return { ...ended, chunks: [...inputChunks(begun), ...ended.chunks, abort] }
+  const { runId, step } = run
+  const ended = resumed ? await endOpenCalls(store, run, rows, clock.now()) : { rows: [], chunks: [], children: [] }
+  await host.commit({ step, rows: ended.rows, end: { status: 'aborted', usage: noUsage } })
+  for (const child of ended.children) host.abortChild(child)
+  const abort: Chunk = { type: 'abort', runId, from: 'AGENT', payload: {} }
+  for (const chunk of [...inputChunks(begun), ...ended.chunks, abort]) host.emit(chunk)
+  return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
+}
+
+/** The run could not be prepared: it ends before its first step, and its callers and subscribers receive the error. */
+export async function failToStart(host: EndingHost, { clock }: Surroundings, begun: BegunRun, thrown: unknown): Promise<RunResult> {
+  const { runId, step } = begun.run
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  await host.commit({ step, rows: [errorRow(runId, error, clock.now())], end: { status: 'failed', usage: noUsage, error } })
+  for (const chunk of inputChunks(begun)) host.emit(chunk)
+  host.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
+  return failedResult(runId, error)
 }
 
 /**

@@ -2,7 +2,6 @@ import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import { runLoop } from '../../run/loop/loop.ts'
-import { noUsage } from '../../run/model/model-parts.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import { Run } from '../../run/loop/run.ts'
@@ -10,11 +9,11 @@ import type { InputChange, RunCommit, RunCommitted, RunHost } from '../../run/lo
 import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import type { BegunRun, Fence, MailboxRow, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { linkAbort } from '../../base/promises.ts'
-import { abortEarly } from './early-abort.ts'
+import { abortEarly, failToStart } from './early-abort.ts'
 import { announceEnded, closed, threadDeleted } from './ended-threads.ts'
 import { maxHeldBack, whileFull } from './process-lease.ts'
 import {
-  continuationOf, errorJSON, errorRow, inputChunks, parked, reportFailure, runEnd, tracedRun, withdrawBegun,
+  continuationOf, errorJSON, errorRow, parked, reportFailure, runEnd, tracedRun, withdrawBegun, workCommit, workResult,
 } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../stream/live.ts'
@@ -50,6 +49,8 @@ export class ThreadHost implements RunHost {
   /** An abort that arrived before the run began. */
   #abortNext: HostAbort | undefined
   readonly #interruptNext = new Set<string>()
+  /** Of work that is no run of a model. */
+  #onInterrupt: (() => void) | undefined
   /** Pending signals are cancelled with the end of the run; those with an `ord` up to this, before the next run begins. */
   #clearUpTo: number | undefined
   #runEnded = Promise.withResolvers<void>()
@@ -196,6 +197,7 @@ export class ThreadHost implements RunHost {
   /** Aborts the model's stream so that the new signal enters at once. */
   interrupt(signalId: string): void {
     if (this.#run) this.#run.interrupt()
+    else if (this.#onInterrupt) this.#onInterrupt()
     else this.#interruptNext.add(signalId)
   }
 
@@ -263,6 +265,7 @@ export class ThreadHost implements RunHost {
 
   async #loop(begun: BegunRun, signal: AbortSignal, trace: RunRequest['trace']): Promise<RunResult> {
     const { run, thread, taken, rows } = begun
+    if (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).perform) return this.#work(begun, signal)
     let started: Run
     try {
       const { options, lost } = restoreOptions(run.options, this.#localOptions)
@@ -286,7 +289,7 @@ export class ThreadHost implements RunHost {
       if (begun.resumed) await this.#findInterrupts((id) => this.#interruptNext.add(id))
       started = new Run(setup, this)
     } catch (error) {
-      return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
+      return signal.aborted ? abortEarly(this, this.#runtime, begun) : failToStart(this, this.#runtime, begun, error)
     }
     if (!started.processors.guardsInput) this.#drained.confirm()
     this.#run = started
@@ -298,6 +301,17 @@ export class ThreadHost implements RunHost {
     if (this.#runtime.closing) throw closed()
     const idempotent = (name: string) => started.tools.tools.get(name)?.tool.idempotent ?? false
     return runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
+  }
+
+  /** Work that plans itself, in place of a run of a model. */
+  async #work(begun: BegunRun, signal: AbortSignal): Promise<RunResult> {
+    const { store } = this.#runtime
+    await this.#runtime.agent(begun.run.agentId).perform?.({
+      begun, store, signal, isDraining: () => this.#runtime.draining, emit: (chunk) => this.emit(chunk),
+      commit: ({ step, end, workflow }) => this.commit(workCommit(step, end, workflow)),
+      onInterrupt: (listener) => (this.#onInterrupt = listener),
+    })
+    return workResult(begun.run.runId)
   }
 
   /** Finds interrupts whose message was lost, or that the previous process did not apply before it ended. */
@@ -320,27 +334,8 @@ export class ThreadHost implements RunHost {
   /** From here on, aborts and interrupts apply to the next run. */
   #clearRun(): void {
     this.#run = undefined
+    this.#onInterrupt = undefined
     this.#stop = undefined
-  }
-
-  /** The run was aborted while it was being prepared. */
-  async #abortEarly(begun: BegunRun): Promise<RunResult> {
-    const { runId, step } = begun.run
-    const { rows, chunks, children } = await abortEarly(this.#runtime.store, begun, this.#runtime.clock.now())
-    await this.commit({ step, rows, end: { status: 'aborted', usage: noUsage } })
-    for (const child of children) this.abortChild(child)
-    for (const chunk of chunks) this.emit(chunk)
-    return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
-  }
-
-  /** The run could not be prepared: it ends before its first step, and its callers and subscribers receive the error. */
-  async #failToStart(begun: BegunRun, thrown: unknown): Promise<RunResult> {
-    const { runId, step } = begun.run
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-    await this.commit({ step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'failed', usage: noUsage, error } })
-    for (const chunk of inputChunks(begun)) this.emit(chunk)
-    this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
-    return failedResult(runId, error)
   }
 
   /** A run that crashes its process each time must not crash further processes. It stays visible as `parked`. */
@@ -393,7 +388,7 @@ export class ThreadHost implements RunHost {
     abortThread(this.#runtime, { threadId }, { expectedRunId: runId })
   }
 
-  async commit(commit: RunCommit): Promise<RunCommitted> {
+  async commit(commit: RunCommit & Pick<StepCommit, 'workflow'>): Promise<RunCommitted & Pick<StepCommitted, 'taken'>> {
     const renewed = this.#renewed()
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
@@ -434,7 +429,7 @@ export class ThreadHost implements RunHost {
       this.#hasWork = more
       this.#suspended = end?.status === 'suspended'
     }
-    return { entered: taken.map((mail) => mail.rows), ended, rows, waits }
+    return { entered: taken.map((mail) => mail.rows), ended, rows, waits, taken }
   }
 
   /** Renews an expired lease first. Where that fails, the fence of the commit decides. */

@@ -6,10 +6,11 @@ import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Continuation } from '../../run/loop/loop.ts'
-import type { RunCommitEnd } from '../../run/loop/run-contract.ts'
+import type { RunCommit, RunCommitEnd } from '../../run/loop/run-contract.ts'
+import { noUsage } from '../../run/model/model-parts.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
-import type { RunResult } from '../../run/output/run-result.ts'
+import { failedResult, type RunResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import { childThreadId } from '../../store/contract/thread-row.ts'
 import type { BegunRun, Fence, RunEnd, RunRow, StepCommit } from '../../store/contract/threads.ts'
@@ -129,6 +130,18 @@ function refusalError({ reason, processorId, metadata }: Tripwire, unread: boole
   return {
     message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}),
   }
+}
+
+/** The commit of work that is no run of a model. It takes signals in any case. */
+export function workCommit(
+  step: number, end: boolean, workflow: StepCommit['workflow'],
+): RunCommit & Pick<StepCommit, 'workflow'> {
+  return { step, rows: [], drain: true, ...(workflow ? { workflow } : {}), ...(end ? { end: { status: 'finished', usage: noUsage } } : {}) }
+}
+
+/** The result of such work for those who wait for the run: what it did is in its own rows. */
+export function workResult(runId: string): RunResult {
+  return { ...failedResult(runId, new Error('')), error: undefined, finishReason: 'stop' }
 }
 
 export function errorJSON(error: Error): JSONObject {

@@ -2,10 +2,11 @@ import type { Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunSetup } from '../../run/loop/run-contract.ts'
-import type { Fence, Send, Window, Windows } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, MailboxRow, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 
@@ -25,6 +26,26 @@ export interface Runnable {
   window(options: AgentExecutionOptions): Window
   /** Whether a processor of the agent may reject input. */
   readonly canRejectInput?: boolean
+  /**
+   * Runs in place of a model: work that plans itself, such as a run of a workflow, under the same lease, mailbox and commits. Resolves when
+   * a commit has ended the run.
+   */
+  perform?(seat: RunSeat): Promise<void>
+}
+
+/** What work on a thread gets of its host. */
+export interface RunSeat {
+  readonly begun: BegunRun
+  readonly store: ThreadStore
+  /** Aborts when the run is aborted, when the lease is lost, and when the process closes. */
+  readonly signal: AbortSignal
+  /** The process is about to close: the work ends at its next boundary, by throwing. */
+  isDraining(): boolean
+  /** Commits, and takes the signals that have arrived. With `end`, the run ends unless a signal was taken. */
+  commit(commit: Pick<StepCommit, 'workflow'> & { step: number; end: boolean }): Promise<{ taken: MailboxRow[]; ended: boolean }>
+  emit(chunk: Chunk): void
+  /** Called when a signal interrupts the run. */
+  onInterrupt(listener: () => void): void
 }
 
 /** Work of a process besides its runs. The runtime calls it, and closes it first. */

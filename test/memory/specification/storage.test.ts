@@ -40,7 +40,7 @@ describe('every call about storage', () => {
     kept(new Heed({ agents: { desk: agent }, storage, logger }))
     await agent.generate('Good day', { memory: where })
     expect((await (await agent.getMemory()).recall({ threadId: where.thread })).messages).toHaveLength(2)
-    for (const [domain, why] of [['workflows', 'no workflows yet: leave it out'], ['observability', 'they go to OpenTelemetry: leave it out']] as const)
+    for (const [domain, why] of [['workflows', 'runs of workflows are with the threads: leave it out'], ['observability', 'they go to OpenTelemetry: leave it out']] as const)
       expect(thrownBy(() => new CompositeStore({ domains: { memory: new InMemoryStore(), [domain]: new InMemoryStore() } as object })))
         .toMatchObject({ code: 'unsupported_option', details: { option: `domains.${domain}` }, message: expect.stringContaining(why) as string })
     expect(thrownBy(() => new CompositeStore({ domains: { ledgers: new InMemoryStore() } as object }))).toMatchObject({ code: 'unsupported_option', details: { option: 'domains.ledgers' } })

@@ -1,0 +1,478 @@
+import type { Clock } from '../base/clock.ts'
+import { HeedError } from '../base/errors.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
+import { isSamePlain } from '../base/json.ts'
+import type { Logger } from '../base/logger.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import { callStep, failure, stepError, toJSONValue, type Settled } from './call-step.ts'
+import type { WorkflowChunk } from './chunk.ts'
+import { graphPath, type AskContext, type WorkflowGraph } from './plan/graph.ts'
+import { isOver, nextRunStatus, nextStepStatus, type StepEvent, type WorkflowRunEvent, type WorkflowRunStatus } from './plan/machine.ts'
+import { firstChange, nextDue, outputKey, Planner, stepAt, type Begin, type PlanEnd, type Question, type StepRow } from './plan/plan.ts'
+
+/** What is recorded of a run besides its steps. */
+export interface RunHead {
+  workflowId: string
+  runId: string
+  status: WorkflowRunStatus
+  /** Grows when the run is begun again from a step. */
+  generation: number
+  state: JSONObject
+  result?: JSONValue
+  error?: JSONObject
+  createdAt: number
+  updatedAt: number
+}
+
+/** What is sent to a run: by callers, and by the schedule of its sleeps. */
+export type Command =
+  | { type: 'resume'; path: string; count: number; data?: JSONValue }
+  | { type: 'event'; id: string; name: string; data?: JSONValue }
+  | { type: 'cancel' }
+  | { type: 'wake' }
+
+/** One transaction of a run. */
+export interface ExecutionCommit {
+  /** Rows that are new or changed. */
+  rows: StepRow[]
+  head: RunHead
+  /** Nothing runs and nothing can begin: if no command has arrived, the process leaves the run. */
+  rest: boolean
+  /** With `rest`: the earliest time at which a step goes on by itself. */
+  dueAt?: number | undefined
+}
+
+/** What an execution needs of its surroundings: memory, or a durable thread. */
+export interface ExecutionHost {
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Stores the rows and returns the commands that have arrived since, in one transaction. */
+  commit(commit: ExecutionCommit): Promise<Command[]>
+  emit(chunk: WorkflowChunk): void
+  /** The process is about to close: no step begins any more. */
+  readonly isLeaving?: boolean
+}
+
+export interface ExecutionInput {
+  graph: WorkflowGraph
+  head: RunHead
+  rows: Map<string, StepRow>
+  input: JSONValue | undefined
+  requestContext: RequestContext
+  resourceId?: string | undefined
+}
+
+/** Executes a run until it has ended, or until it waits for a time, an event or a caller. */
+export class Execution {
+  readonly head: RunHead
+  readonly #host: ExecutionHost
+  readonly #given: ExecutionInput
+  readonly #rows: Map<string, StepRow>
+  readonly #planner: Planner
+  readonly #stop = new AbortController()
+  /** Changed rows, and the chunks about them: published when the rows are stored. */
+  readonly #changed = new Map<string, StepRow>()
+  #chunks: WorkflowChunk[] = []
+  readonly #running = new Set<string>()
+  #settled: Array<() => void> = []
+  #looks = false
+  #wake: (() => void) | undefined
+  #canceled = false
+
+  constructor(host: ExecutionHost, given: ExecutionInput) {
+    this.#host = host
+    this.#given = given
+    this.#rows = given.rows
+    this.head = given.head
+    this.#planner = new Planner(given.graph, given.rows, given.input)
+  }
+
+  /** Commands may have arrived. */
+  interrupt(): void {
+    this.#looks = true
+    this.#wake?.()
+  }
+
+  /** The process gives the run up: what runs is aborted, and nothing more is stored. */
+  stop(reason: unknown): void {
+    this.#stop.abort(reason)
+    this.#wake?.()
+  }
+
+  async work(commands: readonly Command[] = []): Promise<void> {
+    const { head } = this
+    if (isOver(head.status)) return
+    if (head.status === 'pending') this.#publish('workflow-start', { workflowId: head.workflowId })
+    const changed = firstChange(this.#given.graph, this.#rows)
+    this.#apply(commands)
+    if (changed) return this.#park(changed)
+    this.#move('run')
+    this.#recover()
+    for (;;) {
+      for (const settle of this.#settled.splice(0)) settle()
+      const end = await this.#advance()
+      this.#stop.signal.throwIfAborted()
+      if (this.#canceled || end) return this.#finish(end)
+      const begun = this.#host.isLeaving ? [] : this.#beginPlanned()
+      const rest = begun.length === 0 && this.#running.size === 0
+      if (rest && this.#planned.length > 0) return this.#leave()
+      if (rest) this.#rest()
+      if (rest || this.#changed.size > 0 || this.#looks) {
+        const arrived = await this.#commit(rest)
+        for (const begin of begun) void this.#execute(begin)
+        if (rest && arrived.length === 0) return
+        if (rest) this.#move('run')
+        this.#apply(arrived)
+      } else await this.#somethingHappens()
+    }
+  }
+
+  #somethingHappens(): Promise<void> {
+    if (this.#settled.length > 0 || this.#looks || this.#stop.signal.aborted) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    return promise.finally(() => (this.#wake = undefined))
+  }
+
+  /** Steps that a process began and did not end. */
+  #recover(): void {
+    for (const row of this.#rows.values()) {
+      if (row.status !== 'running') continue
+      const step = this.#stepAt(row.path)
+      if (step?.idempotent) this.#change(row, 'wait', { dueAt: this.#host.clock.now() })
+      else this.#fail(row, interrupted(row))
+    }
+  }
+
+  #stepAt(path: string) {
+    return stepAt(this.#given.graph, path)
+  }
+
+  #apply(commands: readonly Command[]): void {
+    const now = this.#host.clock.now()
+    for (const command of commands) {
+      if (command.type === 'cancel') this.#canceled = true
+      if (command.type === 'resume') {
+        const row = this.#rows.get(command.path)
+        // The id of the command names the suspension, so that only the first answer to it arrives.
+        if (row?.status !== 'suspended' || row.suspend?.count !== command.count) continue
+        this.#put(
+          { ...row, status: 'waiting', dueAt: now, resumedAt: now, ...(command.data === undefined ? {} : { resume: command.data }) },
+        )
+      }
+      if (command.type === 'event') this.#receive(command, now)
+    }
+  }
+
+  /** An event ends the first wait for it; without one it is kept for the wait that comes. */
+  #receive({ id, name, data }: Extract<Command, { type: 'event' }>, now: number): void {
+    const path = `!${id}`
+    if (this.#rows.has(path)) return
+    const waiting = [...this.#rows.values()].find(
+      (row) => row.kind === 'event' && row.status === 'waiting' && row.stepId === name && !row.path.startsWith('!'),
+    )
+    const event = {
+      path, stepId: name, kind: 'event' as const, attempt: 1, startedAt: now, ...(data === undefined ? {} : { output: data }),
+    }
+    if (!waiting) return this.#put({ ...event, status: 'waiting' })
+    this.#put({ ...event, status: 'success', endedAt: now, output: null })
+    this.#succeed(waiting, data)
+  }
+
+  /** Answers questions and ends waits until no more of them are due. */
+  async #advance(): Promise<PlanEnd | undefined> {
+    for (;;) {
+      const plan = this.#planner.plan(this.#host.clock.now())
+      if (plan.end || this.#canceled) return plan.end
+      if (plan.ask.length === 0 && plan.due.length === 0) {
+        this.#planned = plan.begin
+        return undefined
+      }
+      for (const row of plan.due) {
+        if (row.kind === 'event') this.#fail(row, eventTimedOut(row))
+        else this.#succeed(row, row.output)
+      }
+      for (const question of plan.ask) await this.#answer(question)
+      this.#stop.signal.throwIfAborted()
+    }
+  }
+
+  #planned: Begin[] = []
+
+  /** Asks once: the answer is stored, and a later process reads it. */
+  async #answer(question: Question): Promise<void> {
+    const { path, kind, node } = question
+    const now = this.#host.clock.now()
+    const row: StepRow = { path, stepId: question.id, kind: 'ask', status: 'running', attempt: 1, startedAt: now }
+    if (kind === 'event' && node.kind === 'event') return this.#awaitEvent(node, row, now)
+    try {
+      const context = this.#askContext(question)
+      if (kind === 'conditions' && node.kind === 'branch') {
+        const chosen: number[] = []
+        for (const [index, condition] of node.conditions.entries()) {
+          if (!(await condition(context))) continue
+          chosen.push(index)
+          if (node.first) break
+        }
+        return this.#put({ ...row, status: 'success', output: chosen, endedAt: now })
+      }
+      const answer = await question.ask?.(context)
+      if (kind === 'sleep' || kind === 'sleepUntil') return this.#sleep(row, kind, answer, now)
+      const output = toJSONValue(kind === 'condition' ? Boolean(answer) : answer, `the result of '${question.id}'`)
+      this.#put({ ...row, status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) })
+    } catch (error) {
+      this.#put({ ...row, status: 'failed', error: stepError(error), endedAt: now })
+    }
+  }
+
+  #sleep(row: StepRow, kind: 'sleep' | 'sleepUntil', answer: unknown, now: number): void {
+    const at = kind === 'sleep' ? now + Number(answer) : answer instanceof Date ? answer.getTime() : Number.NaN
+    if (!Number.isFinite(at))
+      throw new HeedError(
+        'invalid_argument', `${kind}() of '${row.stepId}' got no ${kind === 'sleep' ? 'number of milliseconds' : 'date'}.`,
+      )
+    this.#put({ ...row, kind: 'sleep', status: 'waiting', dueAt: Math.round(at) })
+    this.#publish('workflow-step-waiting', { id: row.stepId, stepCallId: row.path, dueAt: Math.round(at) })
+  }
+
+  #awaitEvent(node: { name: string; timeoutMs: number | undefined }, row: StepRow, now: number): void {
+    const early = [...this.#rows.values()].find(
+      (other) => other.path.startsWith('!') && other.stepId === node.name && other.status === 'waiting',
+    )
+    if (early) {
+      const { output, ...event } = early
+      this.#put({ ...event, status: 'success', output: null, endedAt: now })
+      return this.#put(
+        { ...row, stepId: node.name, kind: 'event', status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) },
+      )
+    }
+    this.#put({
+      ...row, stepId: node.name, kind: 'event', status: 'waiting', ...(node.timeoutMs === undefined ? {} : { dueAt: now + node.timeoutMs }),
+    })
+    this.#publish('workflow-step-waiting', { id: node.name, stepCallId: row.path })
+  }
+
+  #askContext({ path, graph, input, iterationCount }: Question): AskContext {
+    return {
+      inputData: structuredClone(input),
+      state: structuredClone(this.head.state),
+      getInitData: <T>() => this.#initData(path) as T,
+      getStepResult: (step) => this.#resultOf(path, step),
+      iterationCount,
+      requestContext: this.#given.requestContext,
+      runId: this.head.runId,
+      workflowId: graph.id,
+    }
+  }
+
+  /** The input of the workflow that a path is in. */
+  #initData(path: string): JSONValue | undefined {
+    return structuredClone(this.#planner.inputOf(graphPath(path)))
+  }
+
+  #resultOf(path: string, step: { id: string } | string): JSONValue | null {
+    return structuredClone(this.#planner.outputs.get(outputKey(path, typeof step === 'string' ? step : step.id))) ?? null
+  }
+
+  /** Marks the planned steps as begun. They are called when that is stored. */
+  #beginPlanned(): Begin[] {
+    const begun = this.#planned.filter(({ path }) => !this.#running.has(path))
+    this.#planned = []
+    const now = this.#host.clock.now()
+    for (const { path, step, input, row } of begun) {
+      const before: StepRow = row ?? {
+        path, stepId: step.id, kind: 'step', status: 'waiting', attempt: 0, startedAt: now, ...(input === undefined ? {} : { input }),
+      }
+      const { dueAt: _, ...rest } = before
+      this.#put({ ...rest, status: 'running', attempt: before.attempt + 1 })
+      this.#publish(
+        'workflow-step-start',
+        { id: step.id, stepCallId: path, status: 'running', payload: before.input ?? null, startedAt: before.startedAt },
+      )
+    }
+    return begun
+  }
+
+  async #execute({ path, step, graph }: Begin): Promise<void> {
+    const row = this.#rows.get(path) as StepRow
+    this.#running.add(path)
+    const { head } = this
+    const base = structuredClone(head.state)
+    const settled = await callStep({
+      step,
+      input: structuredClone(row.input),
+      state: base,
+      resume: row.resume,
+      suspended: row.resume === undefined ? undefined : row.suspend?.payload,
+      retryCount: row.attempt - 1,
+      stepKey: `${head.runId}:${head.generation}:${path}`,
+      runId: head.runId,
+      workflowId: graph.id,
+      resourceId: this.#given.resourceId,
+      requestContext: this.#given.requestContext,
+      validateInputs: this.#given.graph.validateInputs,
+      abortSignal: this.#stop.signal,
+      clock: this.#host.clock,
+      initData: () => this.#initData(path),
+      resultOf: (other) => this.#resultOf(path, other),
+      write: (output) => this.#host.emit(this.#chunk('workflow-step-output', { id: step.id, stepCallId: path, output })),
+    })
+    if (this.#stop.signal.aborted) return
+    this.#settled.push(() => {
+      this.#running.delete(path)
+      this.#settle(row, begunWith(graph, step.retries), settled, base)
+    })
+    this.#wake?.()
+  }
+
+  #settle(row: StepRow, retry: { attempts: number; delay: number }, settled: Settled, base: JSONObject): void {
+    const now = this.#host.clock.now()
+    if (settled.kind === 'canceled') {
+      this.#canceled = true
+      return
+    }
+    if (settled.kind === 'failed') {
+      const failures = (row.failures ?? 0) + 1
+      if (settled.final || failures > retry.attempts) return this.#fail({ ...row, failures }, settled.error)
+      return this.#put({ ...row, status: 'waiting', failures, error: settled.error, dueAt: now + retry.delay })
+    }
+    const conflict = this.#mergeState(settled.state, base)
+    if (conflict !== undefined) return this.#fail(row, failure(stateConflict(row, conflict)).error)
+    if (settled.kind === 'suspended') {
+      const suspend = {
+        count: (row.suspend?.count ?? 0) + 1,
+        ...(settled.payload === undefined ? {} : { payload: settled.payload }),
+        ...(settled.label === undefined ? {} : { label: settled.label }),
+      }
+      const { resume: _, ...rest } = row
+      this.#put({ ...rest, status: 'suspended', suspend, suspendedAt: now })
+      this.#publish(
+        'workflow-step-suspended', { id: row.stepId, stepCallId: row.path, status: 'suspended', suspendPayload: settled.payload ?? null },
+      )
+      return
+    }
+    if (settled.kind === 'bailed') row = { ...row, bailed: true }
+    this.#succeed(row, settled.output)
+  }
+
+  /** Merges the keys that a step changed. Returns a key that another step has changed meanwhile to another value. */
+  #mergeState(change: JSONObject | undefined, base: JSONObject): string | undefined {
+    if (!change) return undefined
+    const { state } = this.head
+    const conflict = Object.keys(change).find((key) => !isSamePlain(state[key], base[key]) && !isSamePlain(state[key], change[key]))
+    if (conflict === undefined) this.head.state = { ...state, ...change }
+    return conflict
+  }
+
+  #succeed(row: StepRow, output: JSONValue | undefined): void {
+    const { error: _, dueAt: __, ...rest } = row
+    this.#put({ ...rest, status: 'success', endedAt: this.#host.clock.now(), ...(output === undefined ? {} : { output }) })
+    this.#publish('workflow-step-result', { id: row.stepId, stepCallId: row.path, status: 'success', output: output ?? null })
+    this.#publish('workflow-step-finish', { id: row.stepId, metadata: {} })
+  }
+
+  #fail(row: StepRow, error: JSONObject): void {
+    this.#put({ ...row, status: 'failed', error, endedAt: this.#host.clock.now() })
+    this.#publish('workflow-step-result', { id: row.stepId, stepCallId: row.path, status: 'failed', error })
+  }
+
+  #change(row: StepRow, event: StepEvent, fields: Partial<StepRow>): void {
+    const status = nextStepStatus(row.status, event)
+    if (status) this.#put({ ...row, ...fields, status })
+  }
+
+  #put(row: StepRow): void {
+    this.#rows.set(row.path, row)
+    this.#changed.set(row.path, row)
+  }
+
+  #move(event: WorkflowRunEvent): void {
+    this.head.status = nextRunStatus(this.head.status, event) ?? this.head.status
+  }
+
+  #rest(): void {
+    const isSuspended = [...this.#rows.values()].some(({ status }) => status === 'suspended')
+    this.#move(isSuspended ? 'suspend' : 'wait')
+    if (isSuspended) this.#publish('workflow-suspended', {})
+  }
+
+  /** What has ended is stored; the next process begins what is planned. */
+  async #leave(): Promise<never> {
+    if (this.#changed.size > 0) await this.#commit(false)
+    throw new HeedError('closed', 'This process closes. The run goes on in the next one.')
+  }
+
+  #park(path: string): Promise<void> {
+    const row = this.#rows.get(path)
+    const message = `Workflow '${this.head.workflowId}' has changed: this run has recorded '${row?.stepId}' at ${path}, where the ` +
+      `code has another step. Deploy the version that began it, or start another run.`
+    this.head.error = stepError(new HeedError('workflow_changed', message, { details: { path } }))
+    this.#move('park')
+    this.#publish('workflow-finish', { workflowStatus: this.head.status, finalWorkflowResult: null, error: this.head.error, metadata: {} })
+    return this.#commit(true).then(() => {})
+  }
+
+  async #finish(end: PlanEnd | undefined): Promise<void> {
+    const { head } = this
+    this.#stop.abort(new HeedError('aborted', `Run ${head.runId} has ended.`))
+    for (const row of this.#rows.values()) {
+      if (!['running', 'waiting', 'suspended'].includes(row.status)) continue
+      this.#change(row, 'cancel', { endedAt: this.#host.clock.now() })
+    }
+    if (this.#canceled) {
+      this.#move('cancel')
+      this.#publish('workflow-canceled', {})
+    } else if (end?.status === 'failed') {
+      head.error = end.error
+      this.#move(end.error.code === 'tripwire' ? 'refuse' : 'fail')
+    } else {
+      if (end?.output !== undefined) head.result = end.output
+      this.#move('succeed')
+    }
+    const { status, error, result } = head
+    this.#publish(
+      'workflow-finish', { workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}), metadata: {} },
+    )
+    await this.#commit(true)
+  }
+
+  async #commit(rest: boolean): Promise<Command[]> {
+    const rows = [...this.#changed.values()]
+    const chunks = this.#chunks
+    this.#changed.clear()
+    this.#chunks = []
+    this.#looks = false
+    this.head.updatedAt = this.#host.clock.now()
+    const commands = await this.#host.commit({ rows, head: this.head, rest, dueAt: rest ? nextDue(this.#rows.values()) : undefined })
+    for (const chunk of chunks) this.#host.emit(chunk)
+    return commands
+  }
+
+  #publish(type: WorkflowChunk['type'], payload: Record<string, unknown>): void {
+    this.#chunks.push(this.#chunk(type, payload))
+  }
+
+  #chunk(type: WorkflowChunk['type'], payload: Record<string, unknown>): WorkflowChunk {
+    return { type, runId: this.head.runId, from: 'WORKFLOW', payload }
+  }
+}
+
+function begunWith(graph: WorkflowGraph, retries: number | undefined): { attempts: number; delay: number } {
+  return { attempts: retries ?? graph.retry.attempts, delay: graph.retry.delay }
+}
+
+function interrupted({ stepId }: StepRow): JSONObject {
+  const message = `Step '${stepId}' was interrupted: the process that ran it stopped. It is not known whether it took effect. Check, ` +
+    `then begin the run again from it with timeTravel(), or mark the step as idempotent.`
+  return stepError(new HeedError('step_interrupted', message, { details: { stepId } }))
+}
+
+function eventTimedOut({ stepId }: StepRow): JSONObject {
+  return stepError(new HeedError('event_timeout', `The event '${stepId}' did not come in time.`, { details: { event: stepId } }))
+}
+
+function stateConflict({ stepId }: StepRow, key: string): HeedError {
+  const message = `Step '${stepId}' changed '${key}' of the state, which a step beside it has changed too. Let one of them change it, ` +
+    `or change different keys.`
+  return new HeedError('workflow_state_conflict', message, { details: { stepId, key } })
+}

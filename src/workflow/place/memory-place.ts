@@ -1,0 +1,210 @@
+import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
+import { HeedError } from '../../base/errors.ts'
+import type { JSONValue } from '../../base/json.ts'
+import { consoleLogger, type Logger } from '../../base/logger.ts'
+import type { RequestContext } from '../../run/request-context.ts'
+import type { WorkflowChunk } from '../chunk.ts'
+import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
+import type { WorkflowGraph } from '../plan/graph.ts'
+import { isOver } from '../plan/machine.ts'
+import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
+import type { StepRow } from '../plan/plan.ts'
+import { inPathOrder, type StoredRun, type WorkflowRunInfo } from './stored-run.ts'
+
+/** How many runs that are over a process keeps, for callers that ask for them later. */
+const keptRuns = 1_000
+
+/** Runs without a storage: they end with their process. */
+export class MemoryPlace implements RunPlace {
+  readonly #graph: () => WorkflowGraph
+  readonly #runs = new Map<string, MemoryRun>()
+  readonly #clock: Clock
+
+  constructor(graph: () => WorkflowGraph, clock: Clock = systemClock) {
+    this.#graph = graph
+    this.#clock = clock
+  }
+
+  async start(start: RunStart): Promise<boolean> {
+    if (this.#runs.has(start.runId)) return false
+    const run = new MemoryRun(this.#graph(), start, this.#clock)
+    this.#runs.set(start.runId, run)
+    this.#forgetOldest()
+    run.go([])
+    return true
+  }
+
+  #forgetOldest(): void {
+    if (this.#runs.size <= keptRuns) return
+    for (const [id, run] of this.#runs) {
+      if (isOver(run.head.status)) {
+        this.#runs.delete(id)
+        return
+      }
+    }
+  }
+
+  #find({ runId, resourceId }: RunName): MemoryRun | undefined {
+    const run = this.#runs.get(runId)
+    if (run && resourceId !== undefined && run.resourceId !== resourceId)
+      throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`, { details: { runId } })
+    return run
+  }
+
+  async send(name: RunName, id: string, command: Command): Promise<boolean> {
+    return this.#find(name)?.send(id, command) ?? false
+  }
+
+  async read(name: RunName): Promise<StoredRun | null> {
+    return this.#find(name)?.stored() ?? null
+  }
+
+  async when(name: RunName, holds: (stored: StoredRun) => boolean): Promise<StoredRun> {
+    const run = this.#find(name)
+    if (!run) throw unknownRun(name.runId)
+    for (;;) {
+      const stored = run.stored()
+      if (!run.isActive && holds(stored)) return stored
+      await run.nextRest
+    }
+  }
+
+  async subscribe(name: RunName, { signal }: { signal: AbortSignal }): Promise<AsyncIterable<WorkflowChunk>> {
+    const run = this.#find(name)
+    if (!run) throw unknownRun(name.runId)
+    return run.chunks(signal)
+  }
+
+  async list(query: RunQuery): Promise<{ runs: WorkflowRunInfo[]; total: number }> {
+    const { resourceId, status, from = 0, to = Infinity, limit, offset } = query
+    const found = [...this.#runs.values()].map((run) => run.stored()).filter(({ head, resourceId: owner }) => (
+      (resourceId === undefined || owner === resourceId) && (!status || status.includes(head.status)) && head.createdAt >= from
+        && head.createdAt <= to
+    )).reverse()
+    return { runs: found.slice(offset, offset + limit).map(runInfo), total: found.length }
+  }
+
+  async delete(name: RunName): Promise<boolean> {
+    this.#find(name)?.end()
+    return this.#runs.delete(name.runId)
+  }
+}
+
+export function runInfo({ head, resourceId }: StoredRun): WorkflowRunInfo {
+  const { runId, workflowId, status, createdAt, updatedAt } = head
+  return { runId, workflowId, status, resourceId, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) }
+}
+
+export function unknownRun(runId: string): HeedError {
+  return new HeedError('not_found', `There is no run '${runId}' of this workflow.`, { details: { runId } })
+}
+
+class MemoryRun implements ExecutionHost {
+  readonly clock: Clock
+  readonly logger: Logger = consoleLogger
+  readonly head: RunHead
+  readonly resourceId: string | undefined
+  readonly #graph: WorkflowGraph
+  readonly #rows = new Map<string, StepRow>()
+  readonly #input: JSONValue | undefined
+  readonly #context: RequestContext
+  readonly #readers = new Set<(chunk: WorkflowChunk) => void>()
+  readonly #sent = new Set<string>()
+  #commands: Command[] = []
+  #execution: Execution | undefined
+  #timer: Timer | undefined
+  #rest = Promise.withResolvers<void>()
+
+  constructor(graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, rows = [] }: RunStart, clock: Clock) {
+    this.clock = clock
+    this.#graph = graph
+    this.#input = input
+    for (const row of rows) this.#rows.set(row.path, row)
+    this.#context = requestContext
+    this.resourceId = resourceId
+    const now = clock.now()
+    this.head = { workflowId: graph.id, runId, status: 'pending', generation: 0, state, createdAt: now, updatedAt: now }
+  }
+
+  get isActive(): boolean {
+    return this.#execution !== undefined
+  }
+
+  /** Resolves when it has ended, or waits, the next time. */
+  get nextRest(): Promise<void> {
+    return this.#rest.promise
+  }
+
+  stored(): StoredRun {
+    return structuredClone({ head: this.head, input: this.#input, rows: inPathOrder(this.#rows.values()), resourceId: this.resourceId })
+  }
+
+  go(commands: readonly Command[]): void {
+    const execution = (this.#execution = new Execution(this, {
+      graph: this.#graph, head: this.head, rows: this.#rows, input: this.#input, requestContext: this.#context, resourceId: this.resourceId,
+    }))
+    void execution.work(commands).then(() => this.#rested(), (error: unknown) => this.#rest.reject(error))
+  }
+
+  #rested(): void {
+    this.#execution = undefined
+    const { status } = this.head
+    // They came after the last commit.
+    if (this.#commands.length > 0 && !isOver(status)) return this.go(this.#commands.splice(0))
+    this.#rest.resolve()
+    this.#rest = Promise.withResolvers()
+    const due = [...this.#rows.values()].flatMap((row) => (row.status === 'waiting' && row.dueAt !== undefined ? row.dueAt : []))
+    if (isOver(status) || due.length === 0) return
+    this.#timer = this.clock.after(Math.max(0, Math.min(...due) - this.clock.now()), () => this.#wake({ type: 'wake' }))
+  }
+
+  send(id: string, command: Command): boolean {
+    if (this.#sent.has(id)) return false
+    this.#sent.add(id)
+    this.#wake(command)
+    return true
+  }
+
+  #wake(command: Command): void {
+    this.#timer?.cancel()
+    if (this.#execution) {
+      this.#commands.push(command)
+      this.#execution.interrupt()
+    } else this.go([command])
+  }
+
+  end(): void {
+    this.#timer?.cancel()
+    this.#execution?.stop(new HeedError('aborted', 'The run was deleted.'))
+  }
+
+  commit(_commit: ExecutionCommit): Promise<Command[]> {
+    return Promise.resolve(this.#commands.splice(0))
+  }
+
+  emit(chunk: WorkflowChunk): void {
+    for (const read of this.#readers) read(chunk)
+  }
+
+  chunks(signal: AbortSignal): AsyncIterable<WorkflowChunk> {
+    const readers = this.#readers
+    const waiting: WorkflowChunk[] = []
+    let wake: (() => void) | undefined
+    const read = (chunk: WorkflowChunk) => {
+      waiting.push(chunk)
+      wake?.()
+    }
+    readers.add(read)
+    signal.addEventListener('abort', () => {
+      readers.delete(read)
+      wake?.()
+    }, { once: true })
+    return (async function* () {
+      for (;;) {
+        yield* waiting.splice(0)
+        if (signal.aborted) return
+        await new Promise<void>((resolve) => (wake = resolve))
+      }
+    })()
+  }
+}

@@ -1,0 +1,208 @@
+import type { Clock } from '../../base/clock.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { Logger } from '../../base/logger.ts'
+import { RequestContext } from '../../run/request-context.ts'
+import { workflowRunner } from '../../store/contract/thread-row.ts'
+import type { MailboxRow } from '../../store/contract/threads.ts'
+import type { PreparedRun, Runnable, RunSeat } from '../../thread/runtime/runnable.ts'
+import type { WorkflowChunk } from '../chunk.ts'
+import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
+import type { WorkflowGraph } from '../plan/graph.ts'
+import { isOver } from '../plan/machine.ts'
+import type { StepRow } from '../plan/plan.ts'
+
+/** What a run is started with, as the options of the signal that starts it. */
+export interface StoredStart {
+  runId: string
+  input?: JSONValue
+  state: JSONObject
+  requestContext: JSONObject
+  rows: StepRow[]
+}
+
+/** The options of a signal to a run: what starts it, or a command. A signal without them is that of a schedule. */
+export type MailOptions = { workflow?: { start: StoredStart } | { command: Command } }
+
+/** Errors after which another process has the run. */
+const handedOver: ReadonlySet<string> = new Set(['closed', 'fenced', 'thread_deleted', 'store_failed'])
+
+export interface RunnerSurroundings {
+  clock: Clock
+  logger: Logger
+  /** Wakes the run at this time, also when this process is gone. */
+  wakeAt(run: { threadId: string; resourceId: string; epoch: number }, at: number): Promise<void>
+}
+
+/** A workflow as threads know it: each run of it is a thread, and each time that it goes on is a run of that thread. */
+export class WorkflowRunner implements Runnable {
+  readonly id: string
+  readonly name: string
+  readonly #graph: () => WorkflowGraph
+  readonly #surroundings: RunnerSurroundings
+
+  constructor(id: string, graph: () => WorkflowGraph, surroundings: RunnerSurroundings) {
+    this.id = workflowRunner(id)
+    this.name = id
+    this.#graph = graph
+    this.#surroundings = surroundings
+  }
+
+  /** A workflow reads no history. */
+  window(): false {
+    return false
+  }
+
+  prepare(): Promise<PreparedRun> {
+    return Promise.reject(new HeedError('unsupported_option', `'${this.id}' is a workflow: it has no model.`))
+  }
+
+  async perform(seat: RunSeat): Promise<void> {
+    const host = new SeatHost(seat, this.#surroundings)
+    const taken = seat.begun.resumed ? await takenBefore(seat) : seat.begun.taken
+    const loaded = await this.#load(seat, taken)
+    // A signal that came after the end of the run, or to a run that was never started.
+    if (!loaded || isOver(loaded.head.status)) return host.endWithoutWork()
+    const execution = new Execution(host, { graph: this.#graph(), ...loaded })
+    host.begin(loaded)
+    seat.onInterrupt(() => execution.interrupt())
+    const commands = commandsIn(taken)
+    const onAbort = () => {
+      const { reason } = seat.signal as { reason: unknown }
+      if (isHeedError(reason) && handedOver.has(reason.code)) execution.stop(reason)
+      else host.cancel(execution)
+    }
+    if (seat.signal.aborted) onAbort()
+    else seat.signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      await execution.work(commands)
+    } finally {
+      seat.signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async #load({ begun, store }: RunSeat, taken: readonly MailboxRow[]): Promise<Loaded | undefined> {
+    const { thread } = begun
+    const stored = await store.getWorkflowRun({ threadId: thread.id })
+    if (stored) {
+      const { requestContext, ...head } = stored.head as unknown as RunHead & { requestContext?: JSONObject }
+      const rows = new Map(stored.steps.map((row) => [String(row.path), row as unknown as StepRow]))
+      return {
+        head, rows, input: stored.input, context: requestContext ?? {}, resourceId: thread.resourceId, isNew: false,
+        requestContext: new RequestContext(requestContext ?? {}),
+      }
+    }
+    const start = taken.flatMap(({ options }) => {
+      const { workflow } = (options ?? {}) as MailOptions
+      return workflow && 'start' in workflow ? [workflow.start] : []
+    })[0]
+    if (!start) return undefined
+    const now = this.#surroundings.clock.now()
+    const head: RunHead = {
+      workflowId: this.#graph().id, runId: start.runId, status: 'pending', generation: 0, state: start.state,
+      createdAt: now, updatedAt: now,
+    }
+    return {
+      head, rows: new Map(start.rows.map((row) =>
+        [row.path, row])), input: start.input, context: start.requestContext, resourceId: thread.resourceId, isNew: true,
+      requestContext: new RequestContext(start.requestContext),
+    }
+  }
+}
+
+interface Loaded {
+  head: RunHead
+  rows: Map<string, StepRow>
+  input: JSONValue | undefined
+  context: JSONObject
+  requestContext: RequestContext
+  resourceId: string
+  /** Nothing of it is stored yet. */
+  isNew: boolean
+}
+
+/** The signals that the process before took and may not have applied. Applying one twice has no effect. */
+async function takenBefore({ begun: { run, thread }, store }: RunSeat): Promise<MailboxRow[]> {
+  const taken = await store.listSignals({ threadId: thread.id }, { states: ['taken'] })
+  return taken.filter(({ runId }) => runId === run.runId)
+}
+
+function commandsIn(taken: readonly MailboxRow[]): Command[] {
+  return taken.flatMap(({ options }): Command[] => {
+    const { workflow } = (options ?? {}) as MailOptions
+    if (!workflow) return [{ type: 'wake' }]
+    return 'command' in workflow ? [workflow.command] : []
+  })
+}
+
+/** A run of a workflow on its thread. */
+class SeatHost implements ExecutionHost {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly #seat: RunSeat
+  readonly #surroundings: RunnerSurroundings
+  #step: number
+  #loaded: Loaded | undefined
+  #canceled = false
+
+  constructor(seat: RunSeat, surroundings: RunnerSurroundings) {
+    this.clock = surroundings.clock
+    this.logger = surroundings.logger
+    this.#seat = seat
+    this.#surroundings = surroundings
+    this.#step = seat.begun.run.step
+  }
+
+  begin(loaded: Loaded): void {
+    this.#loaded = loaded
+  }
+
+  /** The thread was aborted: the run is cancelled with its next commit. */
+  cancel(execution: Execution): void {
+    this.#canceled = true
+    execution.interrupt()
+  }
+
+  get isLeaving(): boolean {
+    return this.#seat.isDraining()
+  }
+
+  async endWithoutWork(): Promise<void> {
+    for (;;) {
+      const { ended } = await this.#seat.commit({ step: this.#step++, end: true })
+      if (ended) return
+    }
+  }
+
+  async commit({ rows, head, rest, dueAt }: ExecutionCommit): Promise<Command[]> {
+    const { begun } = this.#seat
+    const threadId = begun.thread.id
+    // Before the commit: a process that ends in between leaves a schedule that wakes the run too often, and never one too few.
+    if (rest && dueAt !== undefined) {
+      await this.#surroundings.wakeAt({ threadId, resourceId: begun.thread.resourceId, epoch: begun.thread.epoch }, dueAt)
+    }
+    const loaded = this.#loaded as Loaded
+    const steps = loaded.isNew ? [...loaded.rows.values()] : rows
+    const { taken } = await this.#seat.commit({
+      step: this.#step++,
+      end: rest && !this.#canceled,
+      workflow: {
+        workflowId: head.workflowId,
+        runId: head.runId,
+        status: head.status,
+        head: { ...head, requestContext: loaded.context } as unknown as JSONObject,
+        ...(loaded.isNew && loaded.input !== undefined ? { input: loaded.input } : {}),
+        steps: steps.map((row) => ({ path: row.path, row: row as unknown as JSONObject })),
+      },
+    })
+    loaded.isNew = false
+    const commands = commandsIn(taken)
+    if (!this.#canceled) return commands
+    this.#canceled = false
+    return [...commands, { type: 'cancel' }]
+  }
+
+  emit(chunk: WorkflowChunk): void {
+    this.#seat.emit({ type: 'data-workflow', runId: this.#seat.begun.run.runId, data: chunk })
+  }
+}

@@ -1,0 +1,319 @@
+import { checkName, checkNames, refused } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
+import { RequestContext } from '../run/request-context.ts'
+import { toJSONValue, validated } from './call-step.ts'
+import type { WorkflowChunk } from './chunk.ts'
+import type { WorkflowGraph } from './plan/graph.ts'
+import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
+import { unknownRun } from './place/memory-place.ts'
+import type { RunPlace } from './place/place.ts'
+import { rowsBefore, stepAt, type StepRow } from './plan/plan.ts'
+import { isSettled, resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
+
+export interface StartArgs<Input = unknown, State = unknown> {
+  inputData?: Input
+  initialState?: State
+  requestContext?: RequestContext
+}
+
+export interface ResumeArgs {
+  /** The step that is suspended: its id or its path. Not needed where only one is. */
+  step?: string | { readonly id: string }
+  /** The `resumeLabel` that the step suspended with, in place of `step`. */
+  label?: string
+  resumeData?: unknown
+}
+
+export interface TimeTravelArgs<State = unknown> {
+  /** The step to begin again from: its id or its path. */
+  step: string | { readonly id: string }
+  /** Its input, in place of the recorded one. */
+  inputData?: unknown
+  initialState?: State
+  requestContext?: RequestContext
+  /** The id of the new run. */
+  runId?: string
+}
+
+/** A run of a workflow, and its chunks. */
+export interface WorkflowStream<Output = unknown, State = unknown> {
+  runId: string
+  workflowId: string
+  /** Ends when the run has ended or is suspended. */
+  fullStream: AsyncIterable<WorkflowChunk>
+  result: Promise<WorkflowResult<Output, State>>
+}
+
+/** One run of a workflow. It has no state of its own: other processes may hold the same run. */
+export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
+  readonly runId: string
+  readonly workflowId: string
+  readonly resourceId: string | undefined
+  readonly #graph: WorkflowGraph
+  readonly #place: RunPlace
+  readonly #newId: () => string
+
+  /** @internal */
+  constructor(graph: WorkflowGraph, place: RunPlace, name: { runId: string; resourceId?: string | undefined }, newId: () => string) {
+    this.runId = name.runId
+    this.resourceId = name.resourceId
+    this.workflowId = graph.id
+    this.#graph = graph
+    this.#place = place
+    this.#newId = newId
+  }
+
+  /** Starts the run and resolves when it has ended or is suspended. Started twice, it is one run. */
+  async start(args: StartArgs<Input, State> = {}): Promise<WorkflowResult<Output, State>> {
+    await this.#begin(args)
+    return this.#settled()
+  }
+
+  /** The same; resolves when the run is stored. */
+  async startAsync(args: StartArgs<Input, State> = {}): Promise<{ runId: string }> {
+    await this.#begin(args)
+    return { runId: this.runId }
+  }
+
+  /** Starts the run, with its chunks. */
+  stream(args: StartArgs<Input, State> = {}): WorkflowStream<Output, State> {
+    return this.#streamed(() => this.#begin(args))
+  }
+
+  /** Resumes the step that is suspended and resolves when the run has ended or is suspended again. */
+  async resume(args: ResumeArgs = {}): Promise<WorkflowResult<Output, State>> {
+    return this.#settled(await this.#resume(args))
+  }
+
+  /** The same; resolves when the answer is stored. */
+  async resumeAsync(args: ResumeArgs = {}): Promise<{ runId: string }> {
+    await this.#resume(args)
+    return { runId: this.runId }
+  }
+
+  /** Resumes the run, with its chunks from there on. */
+  resumeStream(args: ResumeArgs = {}): WorkflowStream<Output, State> {
+    return this.#streamed(() => this.#resume(args))
+  }
+
+  /**
+   * The chunks of the run from now on; with `after`, those behind the chunk with this cursor, or a `workflow-snapshot` where they are not
+   * retained. Ends when the run has ended.
+   */
+  async *observe(options: { after?: string } = {}): AsyncGenerator<WorkflowChunk> {
+    checkNames('observe()', options, ['after'])
+    const stop = new AbortController()
+    try {
+      const chunks = await this.#place.subscribe(this, { after: options.after, signal: stop.signal })
+      const stored = await this.#place.read(this)
+      if (stored && isOver(stored.head.status) && options.after === undefined) return
+      for await (const chunk of chunks) {
+        yield chunk
+        const { workflowStatus } = chunk.payload as { workflowStatus?: WorkflowRunStatus }
+        if (workflowStatus !== undefined && isOver(workflowStatus)) return
+      }
+    } finally {
+      stop.abort()
+    }
+  }
+
+  /**
+   * Sends an event to the run: it ends the first `waitForEvent` of this name, also one that the run reaches later. The same `id` twice is
+   * one event. Rejected with `run_over` when the run has ended.
+   */
+  async sendEvent(name: string, data?: unknown, options: { id?: string } = {}): Promise<void> {
+    checkNames('sendEvent()', options, ['id'])
+    checkName('event', name)
+    const nodes = eventsOf(this.#graph).filter((node) => node.name === name)
+    if (nodes.length === 0) throw refused('event', `one that workflow '${this.workflowId}' waits for`)
+    let value = data
+    for (const { schema } of nodes) value = await validated(schema, data, `The data of event '${name}'`, 'invalid_argument')
+    const stored = await this.#place.read(this)
+    if (!stored) throw unknownRun(this.runId)
+    if (isOver(stored.head.status)) throw runOver(this.runId, stored.head.status)
+    const id = options.id ?? this.#newId()
+    const given = toJSONValue(value, `the data of event '${name}'`)
+    await this.#place.send(this, `event:${id}`, { type: 'event', id, name, ...(given === undefined ? {} : { data: given }) })
+  }
+
+  /** Cancels the run. Steps that run are aborted. Resolves when it has ended; without effect when it had ended before. */
+  async cancel(): Promise<void> {
+    const stored = await this.#place.read(this)
+    if (!stored) throw unknownRun(this.runId)
+    if (isOver(stored.head.status)) return
+    await this.#place.send(this, `cancel:${stored.head.generation}`, { type: 'cancel' })
+    await this.#place.when(this, ({ head }) => isOver(head.status))
+  }
+
+  /** Tries a parked run again, after the code was repaired. Rejected with `run_not_parked` for any other. */
+  async restart(): Promise<WorkflowResult<Output, State>> {
+    const stored = await this.#place.read(this)
+    if (!stored) throw unknownRun(this.runId)
+    if (stored.head.status !== 'parked')
+      throw new HeedError(
+        'run_not_parked',
+        `Run '${this.runId}' is ${stored.head.status}. Only a parked run is tried again; begin any other again with timeTravel().`,
+        { details: { runId: this.runId } },
+      )
+    await this.#place.send(this, `restart:${this.#newId()}`, { type: 'wake' })
+    return this.#settled(({ head }) => head.updatedAt !== stored.head.updatedAt)
+  }
+
+  /**
+   * Begins again from a step, as a new run: what was recorded before the step is kept, also of steps beside it. The recorded run stays as
+   * it is.
+   */
+  async timeTravel(args: TimeTravelArgs<State>): Promise<WorkflowResult<Output, State>> {
+    checkNames('timeTravel()', args, ['step', 'inputData', 'initialState', 'requestContext', 'runId'])
+    const stored = await this.#place.read(this)
+    if (!stored) throw unknownRun(this.runId)
+    const target = this.#target(stored, args.step)
+    const now = stored.head.updatedAt
+    const rows = rowsBefore(stored.rows, target.path)
+    if (args.inputData !== undefined) {
+      const input = toJSONValue(args.inputData, `the input of step '${target.stepId}'`)
+      rows.push({
+        path: target.path, stepId: target.stepId, kind: 'step', status: 'waiting', attempt: 0, dueAt: now, startedAt: now,
+        ...(input === undefined ? {} : { input }),
+      })
+    }
+    const run = new WorkflowRun<Input, Output, State>(
+      this.#graph, this.#place, { runId: args.runId ?? this.#newId(), resourceId: stored.resourceId }, this.#newId,
+    )
+    const started = await this.#place.start({
+      runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
+      state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
+      requestContext: args.requestContext ?? new RequestContext(),
+    })
+    if (!started)
+      throw new HeedError('id_taken', `There is a run '${run.runId}' already. Leave runId out.`, { details: { runId: run.runId } })
+    return run.#settled()
+  }
+
+  /** What became of the run so far; null for one that was not started. */
+  async status(): Promise<WorkflowResult<Output, State> | null> {
+    const stored = await this.#place.read(this)
+    return stored && resultOf(this.#graph, stored)
+  }
+
+  /** `moved`: what was recorded before counts no longer. */
+  async #settled(moved: (stored: StoredRun) => boolean = () => true): Promise<WorkflowResult<Output, State>> {
+    return resultOf(this.#graph, await this.#place.when(this, (stored) => isSettled(stored) && moved(stored)))
+  }
+
+  async #begin(args: StartArgs<Input, State>): Promise<void> {
+    checkNames('start()', args, ['inputData', 'initialState', 'requestContext'])
+    const given = await validated(this.#graph.inputSchema, args.inputData, `The input of workflow '${this.workflowId}'`, 'invalid_argument')
+    await this.#place.start({
+      runId: this.runId,
+      resourceId: this.resourceId,
+      input: toJSONValue(given, `the input of workflow '${this.workflowId}'`),
+      state: args.initialState === undefined ? {} : await this.#state(args.initialState),
+      requestContext: args.requestContext ?? new RequestContext(),
+    })
+  }
+
+  async #state(given: unknown): Promise<JSONObject> {
+    const state = await validated(this.#graph.stateSchema, given, `The state of workflow '${this.workflowId}'`, 'invalid_argument')
+    return toJSONValue(state, `the state of workflow '${this.workflowId}'`) as JSONObject
+  }
+
+  /** Resolves with what is true when the step has gone on. */
+  async #resume(args: ResumeArgs): Promise<(stored: StoredRun) => boolean> {
+    checkNames('resume()', args, ['step', 'label', 'resumeData'])
+    const stored = await this.#place.read(this)
+    if (!stored) throw unknownRun(this.runId)
+    const row = this.#suspendedRow(stored, args)
+    const schema = stepAt(this.#graph, row.path)?.resumeSchema
+    const data = toJSONValue(
+      await validated(schema, args.resumeData, `resumeData of step '${row.stepId}'`, 'invalid_argument'),
+      `resumeData of step '${row.stepId}'`,
+    )
+    const count = row.suspend?.count ?? 0
+    // The id names the suspension: of two answers to it, the first counts.
+    const sent = await this.#place.send(this, `resume:${stored.head.generation}:${row.path}:${count}`, {
+      type: 'resume', path: row.path, count, ...(data === undefined ? {} : { data }),
+    })
+    if (!sent) throw notSuspended(this.runId, `step '${row.stepId}' was resumed already`)
+    return ({ head, rows }) => head.status !== 'suspended' || !rows.some(
+      ({ path, status, suspend }) => path === row.path && status === 'suspended' && suspend?.count === count,
+    )
+  }
+
+  #suspendedRow({ head, rows }: StoredRun, { step, label }: ResumeArgs): StepRow {
+    const open = rows.filter(({ status }) => status === 'suspended')
+    const name = typeof step === 'object' ? step.id : step
+    const found = open.filter((row) => (
+      (name === undefined || row.stepId === name || row.path === name) && (label === undefined || row.suspend?.label === label)
+    ))
+    const [only] = found
+    if (only && found.length === 1) return only
+    const names = open.map(({ path, stepId }) => `${stepId} (${path})`).join(', ')
+    if (found.length > 1) throw refused('step', `the path of one of the suspended steps: ${names}`)
+    if (open.length === 0 || isOver(head.status)) throw notSuspended(this.runId, `it is ${head.status}`)
+    throw notSuspended(this.runId, `the steps that are suspended are ${names}`)
+  }
+
+  #target({ rows }: StoredRun, step: TimeTravelArgs['step']): StepRow {
+    const name = typeof step === 'object' ? step.id : step
+    const found = rows.find((row) => row.path === name) ?? rows.find((row) => row.stepId === name && row.kind === 'step')
+    if (!found) throw refused('step', `a step that run '${this.runId}' has begun`)
+    return found
+  }
+
+  #streamed(begin: () => Promise<void | ((stored: StoredRun) => boolean)>): WorkflowStream<Output, State> {
+    const stop = new AbortController()
+    const { promise: begun, resolve, reject } = Promise.withResolvers<AsyncIterable<WorkflowChunk>>()
+    const result = (async () => {
+      try {
+        const chunks = await this.#place.subscribe(this, { signal: stop.signal })
+        resolve(chunks)
+        return await this.#settled((await begin()) ?? undefined)
+      } catch (error) {
+        reject(error)
+        throw error
+      } finally {
+        stop.abort()
+      }
+    })()
+    begun.catch(() => {})
+    result.catch(() => {})
+    const fullStream = (async function* () {
+      yield* await begun
+      await result
+    })()
+    return { runId: this.runId, workflowId: this.workflowId, fullStream, result }
+  }
+}
+
+function eventsOf(graph: WorkflowGraph): Array<Extract<WorkflowGraph['nodes'][number], { kind: 'event' }>> {
+  return graph.nodes.flatMap((node) => {
+    if (node.kind === 'event') return [node]
+    const children = node.kind === 'workflow' ? [node] : node.kind === 'parallel' || node.kind === 'branch' ? node.children
+      : node.kind === 'foreach' || node.kind === 'loop' ? [node.child] : []
+    return children.flatMap((child) => (child.kind === 'workflow' ? eventsOf(child.graph) : []))
+  })
+}
+
+function notSuspended(runId: string, why: string): HeedError {
+  return new HeedError('run_not_suspended', `Run '${runId}' can't be resumed: ${why}.`, { details: { runId } })
+}
+
+function runOver(runId: string, status: string): HeedError {
+  return new HeedError('run_over', `Run '${runId}' has ended (${status}): it receives no events any more.`, { details: { runId, status } })
+}
+
+/** The values of a request context that are JSON. */
+export function storableContext(context: RequestContext): JSONObject {
+  const stored: JSONObject = {}
+  for (const [key, value] of context.entries()) {
+    try {
+      const text = JSON.stringify(value) as string | undefined
+      if (text !== undefined && typeof value !== 'function') stored[key] = JSON.parse(text) as JSONValue
+    } catch {
+      // A value without JSON, such as a handle, is not stored: steps that run in another process do not have it.
+    }
+  }
+  return stored
+}

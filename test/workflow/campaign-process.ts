@@ -1,0 +1,126 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { Heed, isHeedError, silentLogger } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { createStep, createWorkflow, type StepContext } from '../../src/workflow/index.ts'
+import { shiftedClock } from '../watch/shifted-clock.ts'
+
+/**
+ * One process of the campaign of kills. It starts the runs, sends their events and answers their questions, as often as it is started.
+ * `killAt`: it kills itself at the so manieth place, before or after a write of the store, or within a step. 0: it goes to the end, and
+ * reports what is wrong then. `longer`: the code has one more step at the end.
+ */
+const { file, shift, killAt, longer } = JSON.parse(process.argv[2] ?? '{}') as { file: string; shift: number; killAt: number; longer: boolean }
+
+export interface Report {
+  wrong: string[]
+  ends: string[]
+}
+
+let places = 0
+function reached(): void {
+  places += 1
+  if (killAt > 0 && places === killAt) process.kill(process.pid, 'SIGKILL')
+}
+
+class FragileStore extends LibSQLStore {
+  async #around<T>(write: () => Promise<T>): Promise<T> {
+    reached()
+    const result = await write()
+    reached()
+    return result
+  }
+
+  override accept(...args: Parameters<LibSQLStore['accept']>): ReturnType<LibSQLStore['accept']> {
+    return this.#around(() => super.accept(...args))
+  }
+
+  override claim(...args: Parameters<LibSQLStore['claim']>): ReturnType<LibSQLStore['claim']> {
+    return this.#around(() => super.claim(...args))
+  }
+
+  override beginRun(...args: Parameters<LibSQLStore['beginRun']>): ReturnType<LibSQLStore['beginRun']> {
+    return this.#around(() => super.beginRun(...args))
+  }
+
+  override commitStep(...args: Parameters<LibSQLStore['commitStep']>): ReturnType<LibSQLStore['commitStep']> {
+    return this.#around(() => super.commitStep(...args))
+  }
+}
+
+const effects = `${file}.effects`
+
+/** A step that leaves a line in a file, which a kill does not take back. */
+const step = <const Id extends string>(id: Id, idempotent: boolean, execute: (context: StepContext<number>) => number | Promise<number>) => createStep({
+  id, idempotent,
+  async execute(context) {
+    reached()
+    // A step that is called again after an answer takes effect then.
+    const value = await execute(context as StepContext<number>)
+    appendFileSync(effects, `${idempotent ? 'again' : 'once'} ${context.stepKey}\n`)
+    reached()
+    return value
+  },
+})
+
+const plus = (id: string, idempotent = true) => step(id, idempotent, ({ inputData }) => inputData + 1)
+const within = createWorkflow({ id: 'within' }).then(plus('first')).then(plus('second')).commit()
+const ask = step('ask', true, ({ inputData, resumeData, suspend }) => (resumeData === undefined ? suspend('How much?') : inputData + Number(resumeData)))
+const sum = ({ inputData }: { inputData: unknown }) => Object.values(inputData as Record<string, number>).reduce((total, one) => total + one, 0)
+
+const all = createWorkflow({ id: 'all' })
+  .then(plus('begin'))
+  .parallel([plus('left'), plus('right', false)])
+  .map(sum, { id: 'joined' })
+  .branch([[() => true, plus('taken')], [() => false, plus('left-out')]])
+  .map(({ inputData }) => [sum({ inputData }), 10, 20], { id: 'list' })
+  .foreach(plus('each'), { concurrency: 2 })
+  .map(({ inputData }) => sum({ inputData }), { id: 'total' })
+  .dountil(plus('loop'), ({ iterationCount }) => iterationCount === 3)
+  .sleep(5)
+  .map(({ getStepResult }) => getStepResult('loop'), { id: 'kept' })
+  .waitForEvent('go')
+  .map(({ inputData, getStepResult }) => Number(inputData) + Number(getStepResult('kept')), { id: 'gone' })
+  .then(ask)
+  .then(within)
+  .then(plus('last', false))
+const workflow = (longer ? all.then(plus('added')) : all).commit()
+/** begin 1; left and right 2 + 2; taken 5; list 5 + 10 + 20, each one more; loop three times; the event; the answer; within; last. */
+const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1 + (longer ? 1 : 0)
+
+const clock = shiftedClock(shift)
+const heed = new Heed({ workflows: { all: workflow as never }, storage: new FragileStore({ url: `file:${file}`, clock }), clock, logger: silentLogger })
+const runIds = ['a', 'b', 'c']
+
+async function work(runId: string): Promise<string> {
+  const run = workflow.createRun({ runId, resourceId: 'ada' })
+  const ignored = (error: unknown) => {
+    if (!isHeedError(error) || !['run_over', 'run_not_suspended', 'closed'].includes(error.code)) throw error
+  }
+  await run.startAsync({ inputData: 0 })
+  await run.sendEvent('go', 100, { id: 'go' }).catch(ignored)
+  for (;;) {
+    const result = await run.start({ inputData: 0 })
+    if (result.status === 'success') return result.result === wanted ? 'success' : `success with ${String(result.result)} instead of ${wanted}`
+    if (result.status === 'failed') return (result.error as { code?: string }).code === 'step_interrupted' ? 'interrupted' : `failed: ${result.error.message}`
+    if (result.status !== 'suspended') return result.status
+    await run.resume({ resumeData: 1_000 }).catch(ignored)
+  }
+}
+
+const timer = Promise.withResolvers<void>()
+// A process beside one that was killed need not wait for its lease: the next generation has later clocks.
+const limit = setTimeout(timer.resolve, killAt > 0 ? 1_500 : 60_000)
+await heed.start()
+const ends = await Promise.race([Promise.all(runIds.map(work)), timer.promise])
+clearTimeout(limit)
+if (killAt === 0) {
+  const lines = existsSync(effects) ? readFileSync(effects, 'utf8').trim().split('\n') : []
+  const once = lines.filter((line) => line.startsWith('once'))
+  const wrong = [
+    ...(ends ? ends.flatMap((end, index) => (end === 'success' || end === 'interrupted' ? [] : [`run ${runIds[index]}: ${end}`])) : ['the runs do not end']),
+    ...once.filter((line, index) => once.indexOf(line) !== index).map((line) => `twice: ${line}`),
+    ...(ends ?? []).flatMap((end, index) => (end === 'success' && once.filter((line) => line.includes(` ${runIds[index]}:`)).length !== 2 ? [`run ${runIds[index]} lacks an effect`] : [])),
+  ]
+  process.stdout.write(JSON.stringify({ wrong, ends: ends ?? [] } satisfies Report))
+}
+await heed.close()

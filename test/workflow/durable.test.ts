@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { Heed } from '../../src/heed/heed.ts'
+import type { Storage } from '../../src/store/contract/storage.ts'
+import { InMemoryStore } from '../../src/store/sqlite/in-memory.ts'
+import { LibSQLStore } from '../../src/store/sqlite/store.ts'
+import { newFile } from '../new-file.ts'
+import { virtualClock } from '../../src/testing/virtual-clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { cloneStep, createStep, createWorkflow, type Workflow } from '../../src/workflow/index.ts'
+
+const number = z.object({ n: z.number() })
+const add = createStep({ id: 'add', inputSchema: number, outputSchema: number, execute: async ({ inputData }) => ({ n: inputData.n + 1 }) })
+const ask = createStep({
+  id: 'ask', inputSchema: number, outputSchema: number, suspendSchema: z.object({ question: z.string() }), resumeSchema: number,
+  execute({ inputData, resumeData, suspend }) {
+    if (!resumeData) return suspend({ question: `How much after ${inputData.n}?` })
+    return { n: inputData.n + resumeData.n }
+  },
+})
+
+const open: Heed[] = []
+/** A process with these workflows on a storage. */
+function processWith(storage: Storage, workflows: Record<string, Workflow<string, never, unknown, unknown, unknown>>, clock?: Clock) {
+  const heed = new Heed({ storage, workflows, ...(clock ? { clock } : {}) })
+  open.push(heed)
+  return heed
+}
+const sums = () => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(add).then(ask).then(cloneStep(add, { id: 'last' })).commit()
+type Sums = ReturnType<typeof sums>
+const on = (heed: Heed, key = 'sums') => heed.getWorkflow(key) as unknown as Sums
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((heed) => heed.close()))
+})
+
+describe('a run in a storage', () => {
+  it('[F4.1] suspends in one process and is resumed in another, of which the first answer counts', async () => {
+    const file = newFile()
+    const storage = () => new LibSQLStore({ url: `file:${file}` })
+    const first = processWith(storage(), { sums: sums() })
+    const run = on(first).createRun({ runId: 'r1', resourceId: 'u1' })
+    expect(await run.start({ inputData: { n: 1 } })).toMatchObject({ status: 'suspended', suspended: ['1'], suspendPayload: { 1: { question: 'How much after 2?' } } })
+    await first.close()
+    const [second, third] = [processWith(storage(), { sums: sums() }), processWith(storage(), { sums: sums() })]
+    const answers = await Promise.allSettled([second, third].map((heed) => on(heed).createRun({ runId: 'r1', resourceId: 'u1' }).resume({ resumeData: { n: 10 } })))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(answers.find(({ status }) => status === 'fulfilled')).toMatchObject({ value: { status: 'success', result: { n: 13 }, steps: { ask: { resumePayload: { n: 10 } } } } })
+    expect(answers.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'run_not_suspended' } })
+  })
+
+  it('[F4.2] started twice with one id is one run, also from two processes, and is not reached by another resource', async () => {
+    const storage = new InMemoryStore()
+    let executed = 0
+    const counted = () => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(createStep({ id: 'once', inputSchema: number, outputSchema: number, execute: () => ({ n: ++executed }) })).commit()
+    const heeds = [processWith(storage, { sums: counted() }), processWith(storage, { sums: counted() })]
+    const results = await Promise.all([...heeds, ...heeds].map((heed) => on(heed).createRun({ runId: 'same', resourceId: 'u1' }).start({ inputData: { n: 0 } })))
+    expect(results.map((result) => (result.status === 'success' ? result.result : result.status))).toEqual(Array.from({ length: 4 }, () => ({ n: 1 })))
+    const other = on(heeds[0] as Heed)
+    await expect(other.createRun({ runId: 'same', resourceId: 'u2' }).start({ inputData: { n: 0 } })).rejects.toMatchObject({ code: 'thread_forbidden' })
+    await expect(other.getWorkflowRunById('same', { resourceId: 'u2' })).rejects.toMatchObject({ code: 'thread_forbidden' })
+    expect(await other.getWorkflowRunById('unknown')).toBeNull()
+  })
+
+  it('[F4.3] sleeps by a schedule of the store: another process wakes it', async () => {
+    const clock = virtualClock()
+    const file = newFile()
+    const storage = () => new LibSQLStore({ url: `file:${file}`, clock })
+    const sleepy = () => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(add).sleep(600_000).then(cloneStep(add, { id: 'last' })).commit()
+    const first = processWith(storage(), { sums: sleepy() }, clock)
+    await on(first).createRun({ runId: 'r1' }).startAsync({ inputData: { n: 1 } })
+    await expect.poll(async () => (await on(first).getWorkflowRunById('r1'))?.status).toBe('waiting')
+    await first.close()
+    const second = processWith(storage(), { sums: sleepy() }, clock)
+    await second.start()
+    const done = on(second).createRun({ runId: 'r1' }).start({ inputData: { n: 99 } })
+    await clock.advance(601_000)
+    expect(await done).toMatchObject({ status: 'success', result: { n: 3 }, input: { n: 1 } })
+  })
+
+  it('[F4.4] receives an event that came early, once, and is cancelled while it waits', async () => {
+    const storage = new InMemoryStore()
+    const gate = Promise.withResolvers<void>()
+    const hold = createStep({ id: 'hold', inputSchema: number, outputSchema: number, execute: ({ inputData }) => gate.promise.then(() => inputData) })
+    const waiting = createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(hold).waitForEvent('paid', { schema: number }).waitForEvent('paid', { schema: number }).commit()
+    const heed = processWith(storage, { sums: waiting })
+    const run = on(heed).createRun({ runId: 'r1' })
+    await run.startAsync({ inputData: { n: 1 } })
+    await run.sendEvent('paid', { n: 7 }, { id: 'e1' })
+    await run.sendEvent('paid', { n: 8 }, { id: 'e1' })
+    gate.resolve()
+    await expect.poll(async () => (await run.status())?.status).toBe('waiting')
+    expect((await run.status())?.path.map(({ path, output }) => [path, output])).toEqual([['0', { n: 1 }], ['1', { n: 7 }], ['2', undefined]])
+    await run.cancel()
+    expect(await run.status()).toMatchObject({ status: 'canceled' })
+    await expect(run.sendEvent('paid', { n: 9 })).rejects.toMatchObject({ code: 'run_over' })
+  })
+
+  it('[F4.5] is listed and deleted, and is no conversation of its resource', async () => {
+    const storage = new InMemoryStore()
+    const heed = processWith(storage, { sums: sums() })
+    for (const [runId, resourceId] of [['r1', 'u1'], ['r2', 'u1'], ['r3', 'u2']] as const) await on(heed).createRun({ runId, resourceId }).start({ inputData: { n: 1 } })
+    await on(heed).createRun({ runId: 'r1', resourceId: 'u1' }).resume({ resumeData: { n: 1 } })
+    const ids = async (query: Parameters<Sums['listWorkflowRuns']>[0]) => (await on(heed).listWorkflowRuns(query)).runs.map(({ runId }) => runId)
+    expect(await ids({})).toEqual(['r3', 'r2', 'r1'])
+    expect(await ids({ resourceId: 'u1', status: 'suspended' })).toEqual(['r2'])
+    expect(await on(heed).listWorkflowRuns({ page: 1, perPage: 2 })).toMatchObject({ total: 3, runs: [{ runId: 'r1', status: 'success' }] })
+    expect((await storage.listThreads({ resourceId: 'u1', parentId: null, limit: 10 })).threads).toEqual([])
+    expect(await on(heed).deleteWorkflowRunById('r1', { resourceId: 'u1' })).toBe(true)
+    expect(await on(heed).getWorkflowRunById('r1')).toBeNull()
+    expect(await ids({})).toEqual(['r3', 'r2'])
+  })
+
+  it('[F4.6] goes on after a deploy that added a step behind, and is parked by one that has another step at a recorded place', async () => {
+    const file = newFile()
+    const storage = () => new LibSQLStore({ url: `file:${file}` })
+    const first = processWith(storage(), { sums: sums() })
+    for (const runId of ['r1', 'r2']) await on(first).createRun({ runId }).start({ inputData: { n: 1 } })
+    await first.close()
+    const longer = createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(add).then(ask).then(cloneStep(add, { id: 'last' })).then(cloneStep(add, { id: 'added' })).commit()
+    const second = processWith(storage(), { sums: longer })
+    expect(await on(second).createRun({ runId: 'r1' }).resume({ resumeData: { n: 10 } })).toMatchObject({ status: 'success', result: { n: 14 } })
+    await second.close()
+    const renamed = createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(cloneStep(add, { id: 'plus' })).then(ask).commit()
+    const third = processWith(storage(), { sums: renamed })
+    expect(await on(third).createRun({ runId: 'r2' }).resume({ resumeData: { n: 10 } })).toMatchObject({ status: 'parked', error: { code: 'workflow_changed', details: { path: '0' } } })
+    await third.close()
+    const fourth = processWith(storage(), { sums: sums() })
+    expect(await on(fourth).createRun({ runId: 'r2' }).restart()).toMatchObject({ status: 'success', result: { n: 13 } })
+  })
+
+  it('[F4.7] is watched by its chunks: each is published when what it says is stored', async () => {
+    const storage = new InMemoryStore()
+    const heed = processWith(storage, { sums: sums() })
+    const run = on(heed).createRun({ runId: 'r1' })
+    const types: string[] = []
+    const stream = run.stream({ inputData: { n: 1 } })
+    for await (const chunk of stream.fullStream) {
+      types.push(chunk.type)
+      if (chunk.type === 'workflow-step-result') expect((await run.status())?.path).toContainEqual(expect.objectContaining({ stepId: chunk.payload.id, status: 'success' }))
+    }
+    expect(types).toEqual(['workflow-start', 'workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-step-start', 'workflow-step-suspended', 'workflow-suspended'])
+    expect(await stream.result).toMatchObject({ status: 'suspended' })
+    const resumed = run.resumeStream({ resumeData: { n: 1 } })
+    const later: string[] = []
+    for await (const chunk of resumed.fullStream) later.push(chunk.type)
+    expect(later.at(-1)).toBe('workflow-finish')
+    expect(await resumed.result).toMatchObject({ status: 'success' })
+  })
+})
+
+describe('a run whose process is gone', () => {
+  it('[F4.9] goes on in the next one: what had ended does not run again, what had begun runs again if it is idempotent and fails if not', async () => {
+    const file = newFile()
+    const executed: string[] = []
+    const never = Promise.withResolvers<never>()
+    const workflow = (idempotent: boolean, hangs: boolean) => {
+      const step = (id: string) => createStep({
+        id, idempotent, inputSchema: number, outputSchema: number,
+        execute({ inputData, stepKey, retryCount }) {
+          executed.push(`${stepKey} ${retryCount}`)
+          return hangs && id === 'second' ? never.promise : { n: inputData.n + 1 }
+        },
+      })
+      return createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(step('first')).then(step('second')).commit()
+    }
+    for (const idempotent of [true, false]) {
+      const runId = String(idempotent)
+      const first = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: workflow(idempotent, true) })
+      await on(first).createRun({ runId }).startAsync({ inputData: { n: 0 } })
+      await expect.poll(() => executed).toContain(`${runId}:0:1 0`)
+      // In the middle of the second step.
+      await first.close()
+      const second = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: workflow(idempotent, false) })
+      const result = await on(second).createRun({ runId }).start({ inputData: { n: 0 } })
+      if (idempotent) expect(result).toMatchObject({ status: 'success', result: { n: 2 } })
+      else expect(result).toMatchObject({ status: 'failed', error: { code: 'step_interrupted', message: expect.stringContaining("'second'") as string } })
+      await second.close()
+    }
+    expect(executed).toEqual(['true:0:0 0', 'true:0:1 0', 'true:0:1 1', 'false:0:0 0', 'false:0:1 0'])
+  })
+})

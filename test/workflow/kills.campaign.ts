@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildProgram } from '../crash/program.ts'
+import { shiftMs } from '../watch/killed-process.ts'
+import type { Report } from './campaign-process.ts'
+
+/** `HEED_WORKFLOW_KILLS=300` runs the long form; docs/reliability.md has its last result. */
+const kills = Number(process.env.HEED_WORKFLOW_KILLS || 6)
+/** How often the processes of one file are killed, all of them each time. */
+const generations = 3
+
+interface Ended {
+  signal: string | null
+  output: string
+}
+
+async function live(program: string, plan: object): Promise<Ended> {
+  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let [output, errors] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  if (code !== null && code !== 0) throw new Error(`The process failed with ${code}: ${errors}`)
+  return { signal, output }
+}
+
+/** The same numbers each time. */
+function below(limit: number, seed: number): number {
+  return (Math.imul(seed ^ 0x5f3759df, 1_664_525) + 1_013_904_223 >>> 8) % limit
+}
+
+describe('processes that are killed anywhere in the runs of a workflow', { timeout: 3_600_000 }, () => {
+  let folder = ''
+  let program = ''
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'heed-workflow-campaign-'))
+    program = await buildProgram(folder, undefined, '../workflow/campaign-process.ts')
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it.each([1, 3])(`[F4.9] ${kills} kills, %i processes at once: each run ends once with its result, and steps that are not idempotent begin once`, async (processes) => {
+    let killed = 0
+    const wrong: string[] = []
+    const ends: string[] = []
+    for (let round = 0; killed < kills; round += 1) {
+      const file = join(folder, `${processes}-${round}.db`)
+      // Every other file gets a deploy that added a step.
+      const longer = (generation: number) => round % 2 === 1 && generation > 0
+      for (let generation = 0; generation < generations; generation += 1) {
+        const ended = await Promise.all(Array.from({ length: processes }, (_, nth) => {
+          const seed = round * 101 + generation * 11 + nth * 7 + processes
+          return live(program, { file, shift: generation * shiftMs, killAt: 1 + below(100, seed), longer: longer(generation) })
+        }))
+        killed += ended.filter(({ signal }) => signal === 'SIGKILL').length
+      }
+      const { output } = await live(program, { file, shift: generations * shiftMs, killAt: 0, longer: longer(generations) })
+      const report = JSON.parse(output) as Report
+      wrong.push(...report.wrong.map((text) => `${file}: ${text}`))
+      ends.push(...report.ends)
+      rmSync(file, { force: true })
+    }
+    expect(wrong).toEqual([])
+    expect(killed).toBeGreaterThanOrEqual(kills)
+    const count = (end: string) => ends.filter((one) => one === end).length
+    if (process.env.HEED_WORKFLOW_KILLS)
+      process.stdout.write(`${processes} at once: ${killed} kills, ${count('success')} runs with their result, ${count('interrupted')} interrupted\n`)
+  })
+})

@@ -23,9 +23,9 @@ export interface WorkflowLike {
 /** One run of such a workflow. */
 export interface RunLike {
   /** Starts the run, or follows the one that was started under its id. Resolves when it has ended or waits for a caller. */
-  start(args: { inputData?: unknown; initialState?: unknown; requestContext?: RequestContext }): Promise<RunOutcome>
+  start(args?: { inputData?: unknown; initialState?: unknown; requestContext?: RequestContext }): Promise<RunOutcome>
   /** Answers the step that waits. Resolves as `start` does. */
-  resume(args: { step?: string; resumeData?: unknown }): Promise<RunOutcome>
+  resume(args?: { step?: string; resumeData?: unknown }): Promise<RunOutcome>
   cancel(): Promise<void>
   /** What became of the run so far; null for one that was not started. */
   status(): Promise<RunOutcome | null>

@@ -11,12 +11,14 @@ import type { RunPlace } from './place/place.ts'
 import { rowsBefore, stepAt, type StepRow } from './plan/plan.ts'
 import { isSettled, resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
 
+/** What a run begins with. */
 export interface StartArgs<Input = unknown, State = unknown> {
   inputData?: Input
   initialState?: State
   requestContext?: RequestContext
 }
 
+/** Which step is resumed, and with what. */
 export interface ResumeArgs {
   /** The step that is suspended: its id or its path. Not needed where only one is. */
   step?: string | { readonly id: string }
@@ -25,6 +27,7 @@ export interface ResumeArgs {
   resumeData?: unknown
 }
 
+/** Where another run begins again. */
 export interface TimeTravelArgs<State = unknown> {
   /** The step to begin again from: its id or its path. */
   step: string | { readonly id: string }

@@ -10,6 +10,7 @@ import { WorkflowRun } from './run.ts'
 import { ThreadPlace, type WorkflowSite } from './place/thread-place.ts'
 import { resultOf, type WorkflowResult, type WorkflowRunInfo } from './place/stored-run.ts'
 
+/** The name and the owner of a run. */
 export interface CreateRunOptions {
   /** Names the run: started twice, it is one run. Generated where it is left out. */
   runId?: string
@@ -17,6 +18,7 @@ export interface CreateRunOptions {
   resourceId?: string
 }
 
+/** Which runs are listed. */
 export interface WorkflowRunQuery {
   resourceId?: string
   status?: WorkflowRunStatus | readonly WorkflowRunStatus[]

@@ -78,6 +78,7 @@ export interface StepContext<In = unknown, State = unknown, Suspend = unknown, R
   writer: { write(output: unknown): void }
 }
 
+/** The options of `createStep`, for a step from a function. */
 export interface StepConfig<
   Id extends string, InputSchema extends Schema, OutputSchema extends Schema, StateSchema extends Schema, SuspendSchema extends Schema,
   ResumeSchema extends Schema,

@@ -12,6 +12,7 @@ import { isStep, makeStep, type AnyStep, type CodeStep, type Step } from './step
 
 const marker = Symbol.for('heed.workflow')
 
+/** The options of `createWorkflow`. */
 export interface WorkflowConfig<
   Id extends string, InputSchema extends Schema, OutputSchema extends Schema, StateSchema extends Schema,
 > {
@@ -41,6 +42,7 @@ export interface ConditionContext<In = unknown, State = unknown> {
   workflowId: string
 }
 
+/** What the condition of a loop reads. */
 export type LoopContext<In = unknown, State = unknown> = ConditionContext<In, State> & {
   /** How often the step has run. */
   iterationCount: number

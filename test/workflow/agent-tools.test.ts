@@ -73,8 +73,8 @@ describe('a workflow of an agent', () => {
       createRun({ runId, resourceId }): RunLike {
         const outcome = () => (runs.has(runId) ? { status: 'success', result: { n: runs.get(runId), resourceId } } : null)
         return {
-          async start({ inputData }) {
-            if (!runs.has(runId)) runs.set(runId, (inputData as { n: number }).n * 2)
+          async start(args) {
+            if (!runs.has(runId)) runs.set(runId, (args?.inputData as { n: number }).n * 2)
             return outcome() ?? { status: 'failed' }
           },
           resume: () => Promise.reject(new Error('It asks nothing.')),

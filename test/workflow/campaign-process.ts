@@ -85,7 +85,7 @@ const all = createWorkflow({ id: 'all' })
   .then(plus('last', false))
 const workflow = (longer ? all.then(plus('added')) : all).commit()
 /** begin 1; left and right 2 + 2; taken 5; list 5 + 10 + 20, each one more; loop three times; the event; the answer; within; last. */
-const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1 + (longer ? 1 : 0)
+const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1
 
 const clock = shiftedClock(shift)
 const heed = new Heed({ workflows: { all: workflow as never }, storage: new FragileStore({ url: `file:${file}`, clock }), clock, logger: silentLogger })
@@ -100,7 +100,11 @@ async function work(runId: string): Promise<string> {
   await run.sendEvent('go', 100, { id: 'go' }).catch(ignored)
   for (;;) {
     const result = await run.start({ inputData: 0 })
-    if (result.status === 'success') return result.result === wanted ? 'success' : `success with ${String(result.result)} instead of ${wanted}`
+    if (result.status === 'success') {
+      // A run that ended before the deploy has not the step that it added.
+      const expected = wanted + (result.steps.added ? 1 : 0)
+      return result.result === expected ? 'success' : `success with ${String(result.result)} instead of ${expected}`
+    }
     if (result.status === 'failed') return (result.error as { code?: string }).code === 'step_interrupted' ? 'interrupted' : `failed: ${result.error.message}`
     if (result.status !== 'suspended') return result.status
     await run.resume({ resumeData: 1_000 }).catch(ignored)

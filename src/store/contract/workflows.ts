@@ -26,6 +26,7 @@ export interface WorkflowCommit {
   steps: ReadonlyArray<{ path: string; row: JSONObject }>
 }
 
+/** Which runs of a workflow are listed. */
 export interface WorkflowRunQuery {
   workflowId: string
   resourceId?: string

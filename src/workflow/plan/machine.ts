@@ -3,6 +3,7 @@
  * only when it is begun again from a step, with a new generation of rows.
  */
 
+/** The state of a run. */
 export type WorkflowRunStatus =
   | 'pending' | 'running' | 'waiting' | 'suspended' | 'success' | 'failed' | 'tripwire' | 'canceled' | 'parked'
 
@@ -46,6 +47,7 @@ export function isOver(status: WorkflowRunStatus): boolean {
   return status === 'success' || status === 'failed' || status === 'tripwire' || status === 'canceled'
 }
 
+/** The state of a step of a run. */
 export type StepStatus = 'running' | 'waiting' | 'suspended' | 'success' | 'failed' | 'canceled'
 
 export type StepEvent = 'begin' | 'wait' | 'suspend' | 'succeed' | 'fail' | 'cancel'

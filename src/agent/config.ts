@@ -376,6 +376,6 @@ const beforeModel = ['processInput', 'processInputStep', 'computeStateSignal', '
 export function canRejectInput({ inputProcessors, outputProcessors }: Pick<AgentConfig, 'inputProcessors' | 'outputProcessors'>): boolean {
   return [inputProcessors, outputProcessors].some((list) =>
     Array.isArray(list)
-      ? plainProcessors(list as Processor[]).some((processor) => beforeModel.some((hook) => processor[hook] !== undefined))
+      ? plainProcessors(list).some((processor) => beforeModel.some((hook) => processor[hook] !== undefined))
       : list !== undefined)
 }

@@ -85,7 +85,7 @@ async function workflowTool(key: string, workflow: WorkflowLike, site: Site): Pr
       const outcome = await observed(run, context, () => (resumeData === undefined ? start() : resume(run, resumeData, start)))
       return resultOf(id, runId, outcome, context)
     },
-  }) as Tool
+  })
 }
 
 /** Reports the chunks of the run while it works, and cancels it when the call is aborted. */

@@ -137,7 +137,7 @@ async function through(list: readonly Processor[], hook: Hook, args: Args, state
       throw rejection ?? error
     })
     // A rejection counts, also where the processor caught its error.
-    if (rejection) throw rejection as TripwireAbort
+    if (rejection) throw rejection
     apply(left, hook, returned, processor.id)
   }
   return left

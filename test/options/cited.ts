@@ -4,6 +4,7 @@ const postgres = 'test/postgres/store.test.ts'
 const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
+  { file: 'test/workflow/agent-tools.test.ts', covers: { AgentConfig: 'workflows' } },
   { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVectorOptions: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStoreOptions: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStoreOptions: 'connectionString max pool client' } },

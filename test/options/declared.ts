@@ -63,7 +63,7 @@ const values: ReadonlySet<string> = new Set([
   'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'QueryClient', 'QueryPool', 'RedisClient', 'Memory', 'Message',
   'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PolicySet', 'PolicyStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
   'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains', 'Studio',
-  'AgentLike', 'AnyStep', 'HeedWorkflow', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
+  'AgentLike', 'AnyStep', 'HeedWorkflow', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'WorkflowLike', 'WorkflowsInput', 'SubscriptionRecord', 'SystemMessageInput', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
 ])
 const transparent: ReadonlySet<string> = new Set(['Partial', 'Readonly', 'Required', 'Array', 'ReadonlyArray', 'Dynamic', 'Own'])
 

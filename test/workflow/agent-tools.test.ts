@@ -74,7 +74,7 @@ describe('a workflow of an agent', () => {
         const outcome = () => (runs.has(runId) ? { status: 'success', result: { n: runs.get(runId), resourceId } } : null)
         return {
           async start(args) {
-            if (!runs.has(runId)) runs.set(runId, (args?.inputData as { n: number }).n * 2)
+            if (!runs.has(runId)) runs.set(runId, Number((args?.inputData as { n: number } | undefined)?.n) * 2)
             return outcome() ?? { status: 'failed' }
           },
           resume: () => Promise.reject(new Error('It asks nothing.')),

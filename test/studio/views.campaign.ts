@@ -72,7 +72,7 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     await agent.sendMessage({ message: requests.ask, threadId: 'second', resourceId: 'demo-user' })
     await expect.poll(async () => (await agent.listSuspendedRuns()).runs.length).toBe(1)
     const [run] = (await agent.listRuns({ ...scope, perPage: 1 })).runs
-    const ofStep = `/threads/${scope.threadId}/runs/${run?.runId}/steps/1`
+    const ofStep = `/threads/${scope.threadId}/runs/${run?.runId}/steps/0`
     const [signal] = (await agent.listSignals({ ...scope, limit: 1 })).signals
     const all = { ...views, [ofStep]: '.parts', [`${ofStep}?as=raw`]: '.raw-prompt', [`/threads/${scope.threadId}/signals/${signal?.id}`]: '.facts' }
     const kinds = [

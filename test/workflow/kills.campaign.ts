@@ -9,7 +9,7 @@ import { shiftMs } from '../watch/killed-process.ts'
 import type { Report } from './campaign-process.ts'
 
 /** `HEED_WORKFLOW_KILLS=300` runs the long form; docs/reliability.md has its last result. */
-const kills = Number(process.env.HEED_WORKFLOW_KILLS || 6)
+const kills = Number(process.env.HEED_WORKFLOW_KILLS || 4)
 /** How often the processes of one file are killed, all of them each time. */
 const generations = 3
 

@@ -10,7 +10,7 @@ const examples = 'test/package/programs/parts'
 export const lines: Record<string, Record<string, readonly Shown[]>> = {
   'start and recovery': {
     'every option has an effect or is rejected': [
-      ['test/options/walk.test.ts', '[G1.12] has a probe or a test that shows its effect, or that it is rejected by name'],
+      ['test/options/walk.test.ts', '[G1.12] has a probe that needs it, through this call, or a test that shows its effect, or that it is rejected by name'],
       ['test/options/walk.test.ts', '[G1.12] finds an option that is added to %s, which has no probe'],
     ],
     'the first use starts the whole Heed': [

@@ -5,7 +5,7 @@ import { parseSync } from 'vite'
 const folder = join(import.meta.dirname, '../../api')
 const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'studio', 'testing', 'workflows', 'unexported'] as const
 /** An entry of the package, by the name of its report. */
-type Entry = (typeof entries)[number]
+export type Entry = (typeof entries)[number]
 
 /** A node of the syntax tree, as far as it is read here. */
 interface Node {
@@ -54,8 +54,16 @@ function declarations(edit: Edit = (text) => text): ReadonlyMap<Entry, Declarati
 /** Types that an entry has under the name of a type of another entry, and that no entry exports. */
 const hidden: Partial<Record<Entry, readonly string[]>> = { 'ai-sdk': ['SendOptions'] }
 
-/** The options that each type, method or function declares; options of an option are joined by a point. */
-type Declared = Map<string, Set<string>>
+/**
+ * The options that each call declares: their paths, joined by points, with the shared type of the value. A shared type is listed
+ * under its own name.
+ */
+export type Declared = Map<string, Map<string, string | undefined>>
+
+/** Types whose values one reader reads, whichever call has them: their options are shown once, the option that has such a value for each call. */
+const shared: ReadonlySet<string> = new Set([
+  'ModelConfig', 'Script', 'SemanticRecallOptions', 'TitleOptions', 'ToolTransform', 'VectorIndexConfig', 'VectorOption', 'WorkingMemoryOptions',
+])
 
 /** Types of values rather than of options: what they contain is content, or an object of the caller. */
 const values: ReadonlySet<string> = new Set([
@@ -103,6 +111,8 @@ class OptionReader {
   readonly #known: ReadonlyMap<Entry, Declarations>
   readonly #found: Declared = new Map()
   readonly #seen = new Set<string>()
+  /** The types that are being read, which may contain themselves. */
+  readonly #within: string[] = []
 
   constructor(edit?: Edit) {
     this.#known = declarations(edit)
@@ -130,10 +140,7 @@ class OptionReader {
 
   #parameters(owner: string, entry: Entry, params: readonly Node[]): void {
     for (const param of params) {
-      const type = param.typeAnnotation?.typeAnnotation
-      const found = this.#options(type?.typeName?.name, entry)
-      if (found) this.#named(found)
-      else this.#walk(type, { owner, under: '', entry }, all)
+      this.#walk(param.typeAnnotation?.typeAnnotation, { owner, under: '', entry }, all)
     }
   }
 
@@ -148,7 +155,7 @@ class OptionReader {
     return { nodes, entry: at, label: at === first ? name : `${entry}:${name}` }
   }
 
-  /** Lists a named type once, under its name. */
+  /** Lists a shared type once, under its name. */
   #named(found: Found): void {
     if (this.#seen.has(found.label)) return
     this.#seen.add(found.label)
@@ -182,9 +189,14 @@ class OptionReader {
     if (name === 'Record') return this.#walk(second, place, filter)
     const found = this.#options(name, place.entry)
     if (!found) return
-    // A part of a type is listed where it is used; a type that is the value of an option is listed once.
-    if (place.under === '') this.#declared(found, place, filter)
-    else this.#named(found)
+    if (shared.has(found.label) && place.under !== '') {
+      this.#found.get(place.owner)?.set(place.under.slice(0, -1), found.label)
+      return this.#named(found)
+    }
+    if (this.#within.includes(found.label)) return
+    this.#within.push(found.label)
+    this.#declared(found, place, filter)
+    this.#within.pop()
   }
 
   #picked(type: Node | undefined, names: readonly string[], place: Place): void {
@@ -195,8 +207,8 @@ class OptionReader {
 
   #add({ owner, under }: Place, names: readonly string[]): void {
     if (names.length === 0) return
-    const options = this.#found.get(owner) ?? new Set()
-    for (const name of names) options.add(under + name)
+    const options = this.#found.get(owner) ?? new Map<string, string | undefined>()
+    for (const name of names) if (!options.has(under + name)) options.set(under + name, undefined)
     this.#found.set(owner, options)
   }
 

@@ -1,12 +1,14 @@
 import { expect, onTestFinished } from 'vitest'
-import { Agent, Heed, InMemoryStore, silentLogger, type AgentConfig, type HeedConfig } from '../../src/index.ts'
-import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import type { AgentConfig, HeedConfig } from '../../src/index.ts'
+import type { Script } from '../../src/testing/index.ts'
+import { heed, testing } from './walked.ts'
+
+const { Agent, Heed, InMemoryStore, silentLogger } = heed
+const { scriptedModel } = testing
 
 /** Shows that options have their effect, or are rejected by name. */
 export interface Probe {
   title: string
-  /** The options that it shows by their owner, separated by blanks. */
-  covers: Record<string, string>
   run(): Promise<void>
 }
 

@@ -1,8 +1,11 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { createTool, InMemoryStore, Memory, RequestContext, stepCountIs, type Processor } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
+import type { Processor } from '../../../src/index.ts'
 import { memory, open, rejects, type Probe } from '../probe.ts'
+import { heed, testing } from '../walked.ts'
+
+const { createTool, InMemoryStore, Memory, RequestContext, stepCountIs } = heed
+const { scriptedModel } = testing
 
 const look = (id = 'look') => createTool({ id, inputSchema: z.object({}), execute: () => 'seen' })
 const callsLook = [{ toolCalls: [{ toolName: 'look', input: {} }, { toolName: 'look', input: {} }] }, 'Done.']
@@ -18,12 +21,6 @@ const executionOptions = [
 export const runs: Probe[] = [
   {
     title: 'the options of a call: what the model is called with',
-    covers: {
-      AgentExecutionOptions: 'toolChoice activeTools modelSettings providerOptions requestContext instructions system model tools toolsets clientTools',
-      ModelSettings: 'maxOutputTokens temperature topP topK presencePenalty frequencyPenalty stopSequences seed headers reasoning',
-      ToolChoice: 'type toolName',
-      ModelConfig: 'model',
-    },
     async run() {
       const { agent } = open({ instructions: ({ requestContext }) => `For ${String(requestContext.get('user'))}.` })
       const model = scriptedModel(() => 'Other.')
@@ -46,11 +43,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of a call: how its run goes on and ends',
-    covers: {
-      AgentExecutionOptions: 'maxSteps stopWhen abortSignal requireToolApproval toolCallConcurrency runId includeRawChunks onChunk onStepFinish onFinish onError onAbort',
-      ModelSettings: 'maxRetries',
-      ModelConfig: 'maxRetries',
-    },
     async run() {
       let active = 0
       let most = 0
@@ -89,12 +81,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of a call: memory, output and processors',
-    covers: {
-      AgentExecutionOptions: 'memory structuredOutput inputProcessors outputProcessors maxProcessorRetries transform',
-      MemoryTarget: 'thread thread.id thread.title thread.metadata resource options',
-      StructuredOutputOptions: 'schema name description jsonPromptInjection',
-      ToolPayloadTransformPolicy: 'transformToolPayload targets',
-    },
     async run() {
       const { agent, model } = open({}, () => '{"n":1}')
       const thread = { id: 't', title: 'A trip', metadata: { a: 1 } }
@@ -120,9 +106,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of the legacy calls',
-    covers: {
-      LegacyOptions: `${executionOptions} maxTokens temperature topP topK seed presencePenalty frequencyPenalty stopSequences headers maxRetries threadId resourceId`,
-    },
     async run() {
       const { agent, model } = open()
       const settings = { temperature: 0.1, topP: 0.2, topK: 3, seed: 7, presencePenalty: 0.4, frequencyPenalty: 0.5, stopSequences: ['X'] }
@@ -139,7 +122,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of a run that a send starts are those of a call',
-    covers: { WokenRunOptions: executionOptions.replace('memory ', '') },
     async run() {
       const { agent, idle } = open()
       const callback = () => {}
@@ -170,7 +152,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of a search',
-    covers: { SemanticRecallOptions: 'messageRange.before messageRange.after threshold filter', VectorIndexConfig: 'lists ivf ivf.lists' },
     async run() {
       const own = new Memory({ storage: new InMemoryStore() })
       const at = { threadId: 't', resourceId: 'u' }
@@ -189,12 +170,6 @@ export const runs: Probe[] = [
   },
   {
     title: 'the options of memory in a call and of a Memory',
-    covers: {
-      MemoryOptions: 'lastMessages window window.low window.high workingMemory semanticRecall readOnly save generateTitle',
-      MemoryConfig: 'lastMessages window window.low window.high workingMemory semanticRecall readOnly save generateTitle options storage vector',
-      WorkingMemoryOptions: 'enabled scope template schema maxLength',
-      TitleOptions: 'model instructions',
-    },
     async run() {
       const titles = scriptedModel(() => 'A title')
       const config = { generateTitle: { model: titles, instructions: 'One word.' }, workingMemory: { enabled: true, scope: 'thread', template: '# Notes' } } as const

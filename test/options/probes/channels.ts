@@ -1,15 +1,17 @@
 import { expect } from 'vitest'
-import { Channel, Contacts, directChannel, type ChannelOptions } from '../../../src/channel/index.ts'
-import { Agent, Heed, InMemoryStore } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
+import type { ChannelOptions } from '../../../src/channel/index.ts'
 import { answering, said } from '../../channel/answering.ts'
 import { soon } from '../../thread/said.ts'
 import { rejects, type Probe } from '../probe.ts'
+import { channels, heed, testing } from '../walked.ts'
 
-export const channels: Probe[] = [
+const { Channel, Contacts, directChannel } = channels
+const { Agent, Heed, InMemoryStore } = heed
+const { scriptedModel } = testing
+
+export const channelProbes: Probe[] = [
   {
     title: 'the options of a channel',
-    covers: { ChannelOptions: 'id adapter kind resourceId contacts annotator mode agent agent.id threadId' },
     async run() {
       const annotator = scriptedModel(() => 'none')
       const { adapter, sent, replies } = answering({
@@ -29,7 +31,6 @@ export const channels: Probe[] = [
   },
   {
     title: 'the queries of replies',
-    covers: { ReplyListQuery: 'resourceId channelId threadId state limit after', ReplyScope: 'id resourceId' },
     async run() {
       const { heed, adapter, replies } = answering()
       await adapter.deliver(said('1'), said('2', 'x', { conversation: 'room' }))
@@ -49,7 +50,6 @@ export const channels: Probe[] = [
   },
   {
     title: 'the fields of contacts',
-    covers: { Contact: 'id name addresses', Contacts: 'id name addresses', ContactAddress: 'kind address since', 'Contacts.addAddress': 'kind address since' },
     async run() {
       const contacts = new Contacts([{ id: 'mum', name: 'Mum', addresses: [{ kind: 'sms', address: '+15550100', since: 5 }] }])
       contacts.addAddress('mum', { kind: 'email', address: 'Mum@example.com', since: 7 })

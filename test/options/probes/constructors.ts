@@ -1,20 +1,19 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { Agent, createTool, Heed, InMemoryStore, Memory, RequestContext, silentLogger, type Processor } from '../../../src/index.ts'
+import type { Processor } from '../../../src/index.ts'
 import { LocalBus } from '../../../src/bus/local.ts'
-import { WebhookSignals } from '../../../src/sources/index.ts'
-import { scriptedModel, virtualClock } from '../../../src/testing/index.ts'
 import { memory, open, rejects, thread, type Probe } from '../probe.ts'
+import { heed, sources, testing } from '../walked.ts'
+
+const { Agent, createTool, Heed, InMemoryStore, Memory, RequestContext, silentLogger } = heed
+const { WebhookSignals } = sources
+const { scriptedModel, virtualClock } = testing
 
 const event = { source: 'ci', kind: 'status', summary: 'Failed.' }
 
 export const constructors: Probe[] = [
   {
     title: 'the parameters of an agent',
-    covers: {
-      AgentConfig:
-        'id name description metadata instructions model tools agents defaultOptions transform requestContextSchema inputProcessors outputProcessors maxProcessorRetries maxAgentDepth memory signalTags heed editor',
-    },
     async run() {
       const look = createTool({ id: 'look', inputSchema: z.object({}), execute: () => 'seen' })
       const seen: string[] = []
@@ -47,11 +46,6 @@ export const constructors: Probe[] = [
   },
   {
     title: 'the policy of notifications',
-    covers: {
-      AgentConfig: 'notifications notifications.deliveryPolicy',
-      NotificationDeliveryPolicyConfig: 'default priorities sources decide',
-      DeliveryChoice: 'action deliverAt summaryAt reason',
-    },
     async run() {
       const at = new Date(Date.now() + 60_000)
       const decided = async (deliveryPolicy: object, priority: 'low' | 'urgent' = 'low') => {
@@ -70,12 +64,6 @@ export const constructors: Probe[] = [
   },
   {
     title: 'the parameters of a Heed',
-    covers: {
-      HeedConfig: 'agents storage bus notifications sources logger tracing clock',
-      NotificationsConfig: 'dispatch dispatch.enabled dispatch.cron dispatch.batchSize batching batching.quietMs batching.maxWaitMs dedupeMemoryMs decideTimeoutMs maxAttempts',
-      'Heed.start': 'requestContexts',
-      TickOptions: 'limit timeoutMs requestContexts',
-    },
     async run() {
       const clock = virtualClock()
       const storage = new InMemoryStore({ clock })

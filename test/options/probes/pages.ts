@@ -1,13 +1,17 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect } from 'vitest'
-import { answersWhatWaits, HeedChatTransport } from '../../../src/client/ai-sdk/index.ts'
-import { HeedClient, type ClientOptions } from '../../../src/client/index.ts'
-import { useThread, WatchedThread, type Thread } from '../../../src/client/react/index.ts'
-import { Agent } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
+import type { ClientOptions } from '../../../src/client/index.ts'
+import type { Thread } from '../../../src/client/react/index.ts'
 import { served, thread } from '../../http/serving.ts'
 import { rejects, type Probe } from '../probe.ts'
+import { aiSdk, client, heed, react, testing } from '../walked.ts'
+
+const { answersWhatWaits, HeedChatTransport } = aiSdk
+const { HeedClient } = client
+const { useThread, WatchedThread } = react
+const { Agent } = heed
+const { scriptedModel } = testing
 
 interface Asked {
   url: string
@@ -41,7 +45,6 @@ const message = (id: string, text: string) => ({ id, role: 'user' as const, part
 export const pages: Probe[] = [
   {
     title: 'the options of a client',
-    covers: { ClientOptions: 'baseUrl headers apiPrefix retries timeoutMs fetch signal' },
     async run() {
       const { asked, options } = recorded({ baseUrl: 'http://localhost:7/', apiPrefix: '/v1', headers: () => ({ 'x-key': 'k' }) })
       await new HeedClient(options).health()
@@ -64,11 +67,6 @@ export const pages: Probe[] = [
   },
   {
     title: 'the options of a thread in a page',
-    covers: {
-      UseThreadOptions: 'threadId resourceId agent client',
-      SendChoice: 'ifActive ifActive.behavior ifActive.attributes ifIdle ifIdle.behavior ifIdle.attributes ifIdle.streamOptions',
-      'WatchedThread.abort': 'clearPendingSignals',
-    },
     async run() {
       const { asked, options } = recorded()
       const choice = { ifActive: { behavior: 'persist', attributes: { a: 1 } }, ifIdle: { behavior: 'wake', attributes: { b: 2 }, streamOptions: { maxSteps: 2 } } } as const
@@ -85,12 +83,6 @@ export const pages: Probe[] = [
   },
   {
     title: 'the options of a chat',
-    covers: {
-      HeedChatTransportOptions: 'agent resourceId',
-      'ai-sdk:SendOptions': 'trigger chatId messages abortSignal body',
-      'HeedChatTransport.reconnectToStream': 'chatId abortSignal',
-      answersWhatWaits: 'messages',
-    },
     async run() {
       const gate = Promise.withResolvers<void>()
       const model = scriptedModel(({ index }) => (index === 1 ? { text: 'Slow.', gate: gate.promise } : 'Fine.'))

@@ -3,9 +3,12 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, vi } from 'vitest'
-import { silentLogger } from '../../../src/index.ts'
-import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore, type CedarEngine, type CedarPoliciesOptions, type PolicyRequest } from '../../../src/policy/index.ts'
+import type { CedarEngine, CedarPoliciesOptions, PolicyRequest } from '../../../src/policy/index.ts'
 import { rejects, type Probe } from '../probe.ts'
+import { heed, policy } from '../walked.ts'
+
+const { silentLogger } = heed
+const { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } = policy
 
 const cedar = createRequire(import.meta.url)('@cedar-policy/cedar-wasm/nodejs') as CedarEngine
 const made = (options: CedarPoliciesOptions = {}) => new CedarPolicies({ logger: silentLogger, ...options })
@@ -24,7 +27,6 @@ const ofThread: PolicyRequest = { tenant: 'alice', action: 'read_thread', princi
 export const policies: Probe[] = [
   {
     title: 'the options of policies',
-    covers: { CedarPoliciesOptions: 'policies defaults store engine logger maxTenants maxDecisions' },
     async run() {
       const store = new InMemoryPolicyStore()
       await store.savePolicies('alice', { own: forbid('receive_signal', 'true') })
@@ -46,11 +48,6 @@ export const policies: Probe[] = [
   },
   {
     title: 'the fields of a request to policies',
-    covers: {
-      PolicyRequest: 'tenant principal action resource context', PolicyContext: 'categories taintedBy',
-      PolicyPrincipal: 'type id resourceId resources operator scopes',
-      PolicyResource: 'type channel channel.kind channel.id verified contactId id resourceId name agentId',
-    },
     async run() {
       const rules: Record<string, [PolicyRequest, string, PolicyRequest]> = {
         categories: [message, 'context.categories.contains("auth")', { ...message, context: { categories: ['auth'] } }],
@@ -81,7 +78,6 @@ export const policies: Probe[] = [
   },
   {
     title: 'saving policies, and a folder of them',
-    covers: { SavePoliciesOptions: 'ifVersion', FilePolicyStoreOptions: 'folder' },
     async run() {
       const folder = mkdtempSync(join(tmpdir(), 'heed-policies-'))
       onTestFinished(() => rmSync(folder, { recursive: true }))

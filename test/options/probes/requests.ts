@@ -1,11 +1,13 @@
 import { expect } from 'vitest'
-import { HeedClient } from '../../../src/client/index.ts'
-import { createHandler } from '../../../src/http/server.ts'
-import { Agent, Heed, InMemoryStore, silentLogger } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
+import type { AgentClient, HeedClient } from '../../../src/client/index.ts'
 import type { Probe } from '../probe.ts'
+import { client, heed, server, testing } from '../walked.ts'
 
-type AgentCall = (agent: ReturnType<HeedClient['getAgent']>, options: never, client: HeedClient) => unknown
+const { createHandler } = server
+const { Agent, Heed, InMemoryStore, silentLogger } = heed
+const { scriptedModel } = testing
+
+type AgentCall = (agent: AgentClient, options: never, client: HeedClient) => unknown
 
 /** A call of the client with all its options. Each has to be in the request, in a field that its route declares. */
 interface Request {
@@ -21,7 +23,15 @@ const branches = {
   ifIdle: { behavior: 'discard', attributes: { b: 'idle-7' }, streamOptions: { maxSteps: 77 } },
 }
 const decided = { toolCallId: 'call-7', approvalId: 'approval-7', digest: 'digest-7' }
-const notification = { source: 'source-7', kind: 'kind-7', summary: 'summary-7' }
+const about = { attributes: { a: 'attribute-7' }, metadata: { m: 'metadata-7' }, providerOptions: { p: { o: 'option-7' } } }
+const message = { id: 'id-7', contents: 'contents-7', ...about }
+const signal = { type: 'reactive', id: 'id-7', tagName: 'tag-7', contents: 'signal-7', transient: true, ...about }
+const state = { id: 'lane-7', cacheKey: 'key-7', contents: 'state-7', mode: 'delta', value: { v: 'value-7' }, delta: { d: 'delta-7' }, tagName: 'tag-7', signalId: 'signal-7', ...about }
+const notification = {
+  id: 'notification-7', source: 'sender-7', kind: 'kind-7', summary: 'summary-7', priority: 'urgent', payload: { p: 'payload-7' }, dedupeKey: 'dedupe-7', coalesceKey: 'coalesce-7',
+  attributes: { a: 'attribute-7' }, metadata: { m: 'metadata-7' },
+}
+const query = { source: 'sender-7', kind: 'kind-7', search: 'search-7', limit: 77, after: 'after-7', status: ['seen'], priority: ['urgent'] }
 const woken = { ifIdle: { streamOptions: { maxSteps: 77 } } }
 const order = { field: 'createdAt', direction: 'ASC' }
 const range = { start: '2026-01-07T00:00:00.000Z', end: '2026-01-08T00:00:00.000Z', startExclusive: true, endExclusive: true }
@@ -31,13 +41,13 @@ const clone = {
 }
 
 const requests: Record<string, Request> = {
-  'AgentClient.sendMessage': { call: (agent, options) => agent.sendMessage(options), options: { message: 'message-7', runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
-  'AgentClient.queueMessage': { call: (agent, options) => agent.queueMessage(options), options: { message: 'message-7', runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
-  'AgentClient.sendSignal': { call: (agent, options) => agent.sendSignal(options), options: { signal: { type: 'reactive', contents: 'signal-7' }, runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
-  'AgentClient.sendStateSignal': { call: (agent, options) => agent.sendStateSignal(options), options: { state: { id: 'lane-7', cacheKey: 'key-7', contents: 'state-7' }, runId: 'run-7', ...scope, ...branches } },
-  SubscribeParams: { call: (agent, options) => agent.subscribeToThread(options), options: { ...scope, after: 'cursor-7', snapshot: true, inbox: true, watches: true } },
+  'AgentClient.sendMessage': { call: (agent, options) => agent.sendMessage(options), options: { message, runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.queueMessage': { call: (agent, options) => agent.queueMessage(options), options: { message, runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.sendSignal': { call: (agent, options) => agent.sendSignal(options), options: { signal, runId: 'run-7', ...scope, ...branches, wait: 'outcome' } },
+  'AgentClient.sendStateSignal': { call: (agent, options) => agent.sendStateSignal(options), options: { state, runId: 'run-7', ...scope, ...branches } },
+  'AgentClient.subscribeToThread': { call: (agent, options) => agent.subscribeToThread(options), options: { ...scope, after: 'cursor-7', snapshot: true, inbox: true, watches: true } },
   'AgentClient.abortThread': { call: (agent, options) => agent.abortThread(options), options: { ...scope, expectedRunId: 'run-7', clearPendingSignals: true } },
-  ThreadScope: { call: (agent, options) => agent.activeRun(options), options: scope },
+  'AgentClient.activeRun': { call: (agent, options) => agent.activeRun(options), options: scope },
   'AgentClient.listActiveThreads': { call: (agent, options) => agent.listActiveThreads(options), options: { resourceId: 'resource-7', limit: 77 } },
   'AgentClient.observe': { call: (agent, options) => agent.observe(options), options: { runId: 'run-7', offset: 77 } },
   'AgentClient.recover': { call: (agent, options) => agent.recover(options), options: { runId: 'run-7' } },
@@ -59,7 +69,7 @@ const requests: Record<string, Request> = {
   'AgentClient.explain': { call: (agent, options) => agent.explain(options), options: { ...scope, signalId: 'signal-7' } },
   'AgentClient.memory': { call: (agent, options) => agent.memory(options).status(), options: { resourceId: 'resource-7' } },
   'ThreadSubscription.abort': { call: (agent, options) => agent.watchThread(scope).abort(options), options: { clearPendingSignals: true } },
-  MemoryScope: { call: (_, options, client) => client.memory(options).status(), options: { agentId: 'agent-7', resourceId: 'resource-7' } },
+  'HeedClient.memory': { call: (_, options, client) => client.memory(options).status(), options: { agentId: 'agent-7', resourceId: 'resource-7' } },
   'HeedClient.tick': { call: (_, options, client) => client.tick(options), options: { limit: 77, timeoutMs: 78 } },
   'MemoryClient.createThread': { call: (_, options, client) => client.memory().createThread(options), options: { threadId: 'thread-7', title: 'title-7', metadata: { m: 'metadata-7' } } },
   'MemoryClient.getThreadById': { call: (_, options, client) => client.memory().getThreadById(options), options: { threadId: 'thread-7' } },
@@ -80,32 +90,51 @@ const requests: Record<string, Request> = {
   'MemoryClient.undoWorkingMemory': { call: (_, options, client) => client.memory().undoWorkingMemory(options), options: { threadId: 'thread-7', version: 77, expectedVersion: 78 } },
   'NotificationsClient.send': { call: (agent, options) => agent.notifications.send(options), options: { ...scope, notification, ...woken } },
   'NotificationsClient.sendAll': { call: (agent, options) => agent.notifications.sendAll(options), options: { ...scope, notifications: [notification], ...woken } },
-  NotificationFilter: { call: (agent, options) => agent.notifications.list(options), options: { ...scope, status: ['seen'], priority: ['urgent'], source: 'source-7', kind: 'kind-7', search: 'search-7', limit: 77, after: 'after-7' } },
+  'NotificationsClient.list': { call: (agent, options) => agent.notifications.list(options), options: { ...scope, ...query } },
   'NotificationsClient.get': { call: (agent, options) => agent.notifications.get(options), options: { ...scope, id: 'notification-7' }, names: { id: 'notificationId' } },
   'NotificationsClient.mark': { call: (agent, options) => agent.notifications.mark(options), options: { ...scope, ids: ['notification-7'], status: 'dismissed' } },
   'NotificationsClient.retry': { call: (agent, options) => agent.notifications.retry(options), options: { ...scope, ids: ['notification-7'] } },
-  'client:NewSchedule': {
+  'SchedulesClient.create': {
     call: (agent, options) => agent.schedules.create(options),
-    options: { id: 'schedule-7', ...scope, cron: 'cron-7', every: 77, at: '2026-01-07T00:00:00.000Z', timeZone: 'zone-7', overlap: 'replace', missed: 'once', message: 'message-7', signal: { type: 'reactive', contents: 'signal-7' } },
+    options: { id: 'schedule-7', ...scope, cron: 'cron-7', every: 77, at: '2026-01-07T00:00:00.000Z', timeZone: 'zone-7', overlap: 'replace', missed: 'once', message: { contents: 'contents-7', ...about }, signal: { type: 'reactive', contents: 'signal-7', tagName: 'tag-7', transient: true, ...about } },
   },
   'SchedulesClient.list': { call: (agent, options) => agent.schedules.list(options), options: { ...scope, status: 'paused', limit: 77, after: 'after-7' } },
-  Named: { call: (agent, options) => agent.schedules.pause(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
+  'AgentClient.listQueued': { call: (agent, options) => agent.listQueued(options), options: scope },
+  'AgentClient.streamTicket': { call: (agent, options) => agent.streamTicket(options), options: scope },
+  'AgentClient.listRuns': { call: (agent, options) => agent.listRuns(options), options: { ...scope, page: 77, perPage: 78 } },
+  'AgentClient.listSignals': { call: (agent, options) => agent.listSignals(options), options: { ...scope, state: ['taken'], limit: 77, before: 78 } },
+  'AgentClient.getStepPrompt': { call: (agent, options) => agent.getStepPrompt(options), options: { ...scope, runId: 'run-7', step: 77 } },
+  'AgentClient.listWatches': { call: (agent, options) => agent.listWatches(options), options: { ...scope, state: 'active', limit: 77, after: 'after-7' } },
+  'AgentClient.cancelWatch': { call: (agent, options) => agent.cancelWatch(options), options: { id: 'watch-7', resourceId: 'resource-7' }, names: { id: 'watchId' } },
+  'HeedClient.listNotifications': { call: (_, options, client) => client.listNotifications(options), options: { ...scope, ...query, agentId: 'agent-7' } },
+  'HeedClient.listProcesses': { call: (_, options, client) => client.listProcesses(options), options: { agentId: 'agent-7' } },
+  'HeedClient.listReplies': { call: (_, options, client) => client.listReplies(options), options: { ...scope, channelId: 'channel-7', state: 'dead', limit: 77, after: 'after-7' } },
+  'HeedClient.retryReply': { call: (_, options, client) => client.retryReply(options), options: { id: 'reply-7', resourceId: 'resource-7' }, names: { id: 'replyId' } },
+  'MemoryClient.listThreads': {
+    call: (_, options, client) => client.memory().listThreads(options),
+    options: { filter: { resourceId: 'resource-7', metadata: { m: 'metadata-7' }, parentId: 'parent-7' }, children: true, orderBy: order, page: 77, perPage: 78, cursor: 'cursor-7', total: true },
+    names: { filter: undefined },
+  },
+  'MemoryClient.seekMessages around': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', around: 'message-7', perPage: 77 } },
+  'MemoryClient.seekMessages before': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', before: 'message-7' } },
+  'MemoryClient.seekMessages after': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', after: 'message-7' } },
+  'MemoryClient.seekMessages at': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', at: 77 } },
+  'SchedulesClient.get': { call: (agent, options) => agent.schedules.get(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
+  'SchedulesClient.resume': { call: (agent, options) => agent.schedules.resume(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
+  'SchedulesClient.remove': { call: (agent, options) => agent.schedules.remove(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
+  'SchedulesClient.pause': { call: (agent, options) => agent.schedules.pause(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
 }
 
-/** The options of an object, with those of plain objects in it. */
-function leaves(options: Record<string, unknown>, under = ''): string[] {
-  return Object.entries(options).flatMap(([name, value]) => {
-    const isContent = ['metadata', 'attributes', 'message', 'signal', 'state', 'notification', 'workingMemory', 'streamOptions'].includes(name)
-    const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !isContent
-    return [under + name, ...(isPlain ? leaves(value as Record<string, unknown>, `${under}${name}.`) : [])]
-  })
+/** What the request has to contain of each option: its value, or its name if it is true or false. */
+const values = (value: unknown, name = ''): string[] => {
+  if (typeof value === 'boolean') return [name]
+  if (value instanceof Date) return [value.toISOString()]
+  return typeof value === 'object' && value !== null ? Object.entries(value).flatMap(([key, one]) => values(one, key)) : [String(value)]
 }
-
-const values = (value: unknown): string[] =>
-  typeof value === 'object' && value !== null && !(value instanceof Date) ? Object.values(value).flatMap(values) : [value instanceof Date ? value.toISOString() : String(value)]
 
 type Operation = { parameters: Array<{ name: string }>; requestBody?: { content: Record<string, { schema: { properties: object } }> } }
 
+let known: ReturnType<typeof routes> | undefined
 async function routes(): Promise<Array<{ method: string; pattern: RegExp; fields: string[] }>> {
   const heed = new Heed({ agents: { guide: new Agent({ id: 'guide', model: scriptedModel([]) }) }, storage: new InMemoryStore(), logger: silentLogger })
   const handler = createHandler(heed, { auth: 'local' })
@@ -120,29 +149,22 @@ async function routes(): Promise<Array<{ method: string; pattern: RegExp; fields
 }
 
 /** What the requests of the client contain. */
-export const clientRequests: Probe[] = [
-  {
-    title: 'the options of every call of the client are in its request, in fields that the route of the server declares',
-    covers: Object.fromEntries(Object.entries(requests).map(([owner, { options }]) => [owner, leaves(options).join(' ')])),
-    async run() {
-      const known = await routes()
-      let request = { method: '', path: '', text: '' }
-      const client = new HeedClient({
-        baseUrl: 'http://localhost',
-        fetch: async (input, init) => {
-          const { pathname, search } = new URL(String(input))
-          request = { method: init?.method ?? '', path: pathname, text: `${pathname} ${decodeURIComponent(search.replaceAll('+', ' '))} ${String(init?.body)}` }
-          return new Response('{}')
-        },
-      })
-      for (const [owner, { call, options, names = {} }] of Object.entries(requests)) {
-        request = { method: '', path: '', text: '' }
-        await (async () => call(client.getAgent('guide'), options as never, client))()
-        for (const value of values(options)) expect(request.text, owner).toContain(value)
-        const route = known.find(({ method, pattern }) => method === request.method && pattern.test(request.path))
-        expect(route, `${owner}: ${request.method} ${request.path}`).toBeDefined()
-        for (const name of Object.keys(options)) expect(route?.fields, owner).toContain(names[name] ?? name)
-      }
-    },
+export const clientRequests: Probe[] = Object.entries(requests).map(([owner, { call, options, names = {} }]) => ({
+  title: `${owner}: its options are in its request, in fields that the route of the server declares`,
+  async run() {
+    let request = { method: '', path: '', text: '' }
+    const asked = new client.HeedClient({
+      baseUrl: 'http://localhost',
+      fetch: async (input, init) => {
+        const { pathname, search } = new URL(String(input))
+        request = { method: init?.method ?? '', path: pathname, text: `${pathname} ${decodeURIComponent(search.replaceAll('+', ' '))} ${String(init?.body)}` }
+        return new Response('{}')
+      },
+    })
+    await (async () => call(asked.getAgent('guide'), options as never, asked))()
+    for (const value of values(options)) expect(request.text).toContain(value)
+    const route = (await (known ??= routes())).find(({ method, pattern }) => method === request.method && pattern.test(request.path))
+    expect(route, `${request.method} ${request.path}`).toBeDefined()
+    for (const name of Object.keys(options)) if (!(name in names && names[name] === undefined)) expect(route?.fields).toContain(names[name] ?? name)
   },
-]
+}))

@@ -1,14 +1,13 @@
 import { expect } from 'vitest'
-import { virtualClock } from '../../../src/testing/index.ts'
-import { InMemoryStore, RequestContext } from '../../../src/index.ts'
 import { memory, open, rejects, thread, type Probe } from '../probe.ts'
+import { heed, testing } from '../walked.ts'
 
-const branch = { ifActive: 'ifActive.behavior ifActive.attributes', ifIdle: 'ifIdle.behavior ifIdle.attributes ifIdle.streamOptions' }
+const { virtualClock } = testing
+const { InMemoryStore, RequestContext } = heed
 
 export const sends: Probe[] = [
   {
     title: 'the options of a send',
-    covers: { SendOptions: `threadId resourceId runId ifActive ifIdle ${branch.ifActive} ${branch.ifIdle}` },
     async run() {
       const { threadId, resourceId } = thread
       const { agent, model, idle, lastText } = open()
@@ -34,10 +33,6 @@ export const sends: Probe[] = [
   },
   {
     title: 'the fields of a message and of a signal',
-    covers: {
-      MessageInput: 'id contents attributes metadata providerOptions',
-      SignalInput: 'type id tagName contents attributes metadata providerOptions transient',
-    },
     async run() {
       const { agent, model, idle, lastText } = open()
       const providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
@@ -62,12 +57,6 @@ export const sends: Probe[] = [
   },
   {
     title: 'the fields of a state, and the lanes that show them',
-    covers: {
-      StateInput: 'id cacheKey contents mode value delta tagName attributes metadata providerOptions signalId',
-      'Agent.getLane': 'threadId resourceId id',
-      'Agent.listLanes': 'threadId resourceId after limit',
-      'Agent.listLaneHistory': 'threadId resourceId id before limit',
-    },
     async run() {
       const { threadId, resourceId } = thread
       const { agent, idle, lastText, model } = open()
@@ -97,13 +86,6 @@ export const sends: Probe[] = [
   },
   {
     title: 'the fields of a notification, alone and in a list, and its target',
-    covers: {
-      NotificationInput: 'id source kind summary priority payload dedupeKey coalesceKey attributes metadata',
-      'Agent.sendNotificationSignal': 'id source kind summary priority payload dedupeKey coalesceKey attributes metadata',
-      NotificationTarget: 'resourceId threadId ifIdle ifIdle.streamOptions',
-      WokenRunOptions: 'memory memory.thread memory.thread.id memory.thread.title memory.thread.metadata memory.resource memory.options',
-      InboxSubscribeOptions: 'resourceId threadId after',
-    },
     async run() {
       const { threadId, resourceId } = thread
       const { agent, model, idle, lastText } = open()
@@ -141,12 +123,6 @@ export const sends: Probe[] = [
   },
   {
     title: 'the fields of a schedule, and the queries of schedules',
-    covers: {
-      ScheduleInput: 'id threadId resourceId cron every at timeZone overlap missed message signal',
-      'AgentSchedules.createOnce': 'id threadId resourceId cron every at timeZone overlap missed message signal',
-      AgentScheduleScope: 'id resourceId',
-      'AgentSchedules.list': 'resourceId threadId status limit after',
-    },
     async run() {
       const { threadId, resourceId } = thread
       const clock = virtualClock()
@@ -178,7 +154,6 @@ export const sends: Probe[] = [
   },
   {
     title: 'a run of an unknown option of a send is not started',
-    covers: { ForRequest: 'requestContext' },
     async run() {
       const { agent } = open({ metadata: ({ requestContext }) => ({ plan: requestContext.get('plan') }) })
       expect(await agent.getMetadata({ requestContext: new RequestContext({ plan: 'gold' }) })).toEqual({ plan: 'gold' })

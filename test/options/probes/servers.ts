@@ -1,10 +1,13 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { expect, onTestFinished } from 'vitest'
-import { apiKeys, createHandler, jwt, serve, type HandlerOptions, type ServeOptions } from '../../../src/http/server.ts'
-import { Agent, Heed, InMemoryStore, silentLogger } from '../../../src/index.ts'
-import { GitHubSignals, WebhookSignals } from '../../../src/sources/index.ts'
-import { scriptedModel, virtualClock } from '../../../src/testing/index.ts'
+import type { HandlerOptions, ServeOptions } from '../../../src/http/server.ts'
 import { open, rejects, thread, type Probe } from '../probe.ts'
+import { heed, server, sources, testing } from '../walked.ts'
+
+const { apiKeys, createHandler, jwt, serve } = server
+const { Agent, Heed, InMemoryStore, silentLogger } = heed
+const { GitHubSignals, WebhookSignals } = sources
+const { scriptedModel, virtualClock } = testing
 
 function handling(options: HandlerOptions, model = scriptedModel(() => 'Fine.')) {
   const clock = virtualClock()
@@ -24,11 +27,6 @@ const base64 = (value: unknown) => Buffer.from(typeof value === 'string' ? value
 export const servers: Probe[] = [
   {
     title: 'the options of a handler, with cross-origin requests and limits',
-    covers: {
-      HandlerOptions: 'auth prefix cors requestContext rateLimit limits maxBodyBytes',
-      CorsOptions: 'origin credentials allowHeaders maxAge',
-      RateLimitOptions: 'requests perMs',
-    },
     async run() {
       expect((await handling({}).ask('/api/agents')).status).toBe(401)
       const { ask, post, clock, model } = handling({
@@ -56,7 +54,6 @@ export const servers: Probe[] = [
   },
   {
     title: 'the options of a server, and the options of both that concern time',
-    covers: { ServeOptions: 'port hostname handleSignals auth prefix cors requestContext rateLimit limits maxBodyBytes heartbeatMs stallMs lingerMs' },
     async run() {
       const heed = () => new Heed({ storage: new InMemoryStore(), logger: silentLogger })
       const before = process.listenerCount('SIGTERM')
@@ -78,7 +75,6 @@ export const servers: Probe[] = [
   },
   {
     title: 'the principals of API keys, and the options of tokens',
-    covers: { apiKeys: 'id resources operator', JwtOptions: 'jwks jwks.keys issuer audience principal scopes toleranceSeconds' },
     async run() {
       const key = 'k'.repeat(16)
       const { ask } = handling({ auth: apiKeys({ [key]: { id: 'ada', resources: ['a'] }, [`o${key}`]: { id: 'op', resources: [], operator: true } }) })
@@ -107,15 +103,6 @@ export const servers: Probe[] = [
   },
   {
     title: 'the options of sources',
-    covers: {
-      WebhookSignalsOptions: 'id name secret externalIds notification',
-      GitHubSignalsOptions: 'secret id',
-      SubscribeTarget: 'threadId resourceId agentId externalId metadata',
-      'SignalProvider.unsubscribe': 'threadId resourceId externalId',
-      'SignalProvider.listSubscriptions': 'threadId resourceId externalId after limit',
-      SourceEvent: 'id externalIds notification',
-      ToldOfEvent: 'kind summary priority payload dedupeKey coalesceKey attributes metadata',
-    },
     async run() {
       const secret = `whsec_${Buffer.from('a'.repeat(32)).toString('base64')}`
       const shop = new WebhookSignals({ id: 'shop', name: 'The shop', secret, externalIds: ({ type }) => type, notification: ({ data }) => ({ kind: 'order', summary: JSON.stringify(data) }) })

@@ -3,15 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import {
-  CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, HeedError, InMemoryStore, isHeedError, Memory, MessageList,
-  ModelRouterEmbeddingModel, ToolError, type ToolContext,
-} from '../../../src/index.ts'
-import { DuckDBVector } from '../../../src/recall/stores/duckdb.ts'
-import { LanceDBVector } from '../../../src/recall/stores/lancedb.ts'
-import { LibSQLStore, LibSQLVector, NotificationsLibSQL, type LibSQLClient } from '../../../src/store/sqlite/index.ts'
-import { virtualClock } from '../../../src/testing/index.ts'
+import type { CompositeStore, InMemoryStore, Memory, ToolContext } from '../../../src/index.ts'
+import type { LibSQLClient } from '../../../src/store/sqlite/index.ts'
 import { open, rejects, type Probe } from '../probe.ts'
+import { duckdb, heed, lancedb, libsql, testing } from '../walked.ts'
+
+const { createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, HeedError, isHeedError, MessageList, ModelRouterEmbeddingModel, ToolError } = heed
+const { DuckDBVector } = duckdb
+const { LanceDBVector } = lancedb
+const { LibSQLStore, LibSQLVector, NotificationsLibSQL } = libsql
+const { virtualClock } = testing
 
 function temporaryFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'heed-options-'))
@@ -20,7 +21,7 @@ function temporaryFile(): string {
 }
 
 async function withMessage(storage: InMemoryStore | CompositeStore, createdAt = new Date('2026-01-01')): Promise<Memory> {
-  const memory = new Memory({ storage })
+  const memory = new heed.Memory({ storage })
   await memory.createThread({ threadId: 't', resourceId: 'u' })
   await memory.saveMessages({ threadId: 't', messages: [{ id: 'm-1', role: 'user', content: 'Hi.', createdAt }] })
   return memory
@@ -29,17 +30,10 @@ async function withMessage(storage: InMemoryStore | CompositeStore, createdAt = 
 export const storesAndTools: Probe[] = [
   {
     title: 'the options of stores',
-    covers: {
-      InMemoryStore: 'id clock retention',
-      LibSQLStoreOptions: 'id url authToken client clock busyTimeout retention namespace',
-      CompositeStoreOptions: 'id domains default retention',
-      Retention: 'threads messages records',
-      PruneOptions: 'retention now signal onPruned',
-    },
     async run() {
       const clock = virtualClock(Date.UTC(2026, 5, 1))
       const retention = { messages: '1d', threads: '1d', records: '1d' } as const
-      const store = new InMemoryStore({ id: 'mine', clock, retention })
+      const store = new heed.InMemoryStore({ id: 'mine', clock, retention })
       onTestFinished(() => store.close())
       expect([store.id, store.retention, store.now()]).toEqual(['mine', retention, clock.now()])
       const memory = await withMessage(store)
@@ -51,7 +45,7 @@ export const storesAndTools: Probe[] = [
       expect(pruned).toHaveLength(1)
       expect((await memory.recall({ threadId: 't' })).messages).toEqual([])
       expect(await store.prune({ now: now + 172_800_000, retention: { threads: '1d', records: '1d' } })).toMatchObject({ threads: 1, records: 0 })
-      for (const kind of ['threads', 'messages', 'records']) await rejects(() => new InMemoryStore({ retention: { [kind]: 'soon' } }), kind)
+      for (const kind of ['threads', 'messages', 'records']) await rejects(() => new heed.InMemoryStore({ retention: { [kind]: 'soon' } }), kind)
 
       const url = temporaryFile()
       const file = new LibSQLStore({ id: 'file', url, clock, retention, namespace: 'shop', busyTimeout: 5 })
@@ -68,7 +62,7 @@ export const storesAndTools: Probe[] = [
       await rejects(() => new LibSQLStore({ url: 'nowhere' }), 'url')
 
       const notifications = new NotificationsLibSQL({ url: temporaryFile() })
-      const composite = new CompositeStore({ id: 'both', domains: { notifications, schedules: false }, default: new InMemoryStore(), retention })
+      const composite = new heed.CompositeStore({ id: 'both', domains: { notifications, schedules: false }, default: new heed.InMemoryStore(), retention })
       onTestFinished(() => composite.close())
       expect([composite.id, composite.retention, await composite.getStore('notifications'), await composite.getStore('schedules')]).toEqual(['both', retention, notifications, undefined])
       await withMessage(composite)
@@ -77,17 +71,6 @@ export const storesAndTools: Probe[] = [
   },
   {
     title: 'the options of vectors',
-    covers: {
-      LibSQLVectorOptions: 'id url',
-      'LibSQLVector.createIndex': 'indexName dimension metric indexConfig indexConfig.type',
-      'LibSQLVector.describeIndex': 'indexName',
-      'LibSQLVector.deleteIndex': 'indexName',
-      VectorUpsert: 'indexName vectors metadata ids deleteFilter',
-      VectorQuery: 'indexName queryVector topK filter includeVector minScore',
-      'LibSQLVector.updateVector': 'indexName update update.vector update.metadata id ids filter',
-      'LibSQLVector.deleteVector': 'indexName id',
-      'LibSQLVector.deleteVectors': 'indexName id ids filter',
-    },
     async run() {
       const url = temporaryFile()
       const store = new LibSQLVector({ id: 'v', url })
@@ -116,7 +99,6 @@ export const storesAndTools: Probe[] = [
   },
   {
     title: 'the options of vector databases',
-    covers: { DuckDBVectorOptions: 'id path', LanceDBVectorOptions: 'id uri' },
     async run() {
       const folder = temporaryFile().slice('file:'.length)
       for (const open of [() => new DuckDBVector({ id: 'v', path: `${folder}.duckdb` }), () => new LanceDBVector({ id: 'v', uri: `${folder}.lance` })]) {
@@ -132,10 +114,6 @@ export const storesAndTools: Probe[] = [
   },
   {
     title: 'the configuration of a tool',
-    covers: {
-      ToolConfig:
-        'id description inputSchema outputSchema suspendSchema resumeSchema idempotent timeoutMs requireApproval execute toModelOutput onInputStart onInputDelta onInputAvailable transform strict inputExamples inputExamples.input providerOptions',
-    },
     async run() {
       const heard: string[] = []
       const look = createTool({
@@ -177,17 +155,8 @@ export const storesAndTools: Probe[] = [
   },
   {
     title: 'the options of the inbox tool, of the logger, of errors and of messages',
-    covers: {
-      createNotificationInboxTool: 'storage',
-      ConsoleLoggerOptions: 'level json write progress',
-      HeedErrorOptions: 'retryable cause details',
-      ToolError: 'cause',
-      FromUIOptions: 'now newId signals',
-      MessageList: 'newId now',
-      ModelRouterEmbeddingModel: 'providerId modelId',
-    },
     async run() {
-      const storage = await new InMemoryStore().getStore('notifications')
+      const storage = await new heed.InMemoryStore().getStore('notifications')
       expect(createNotificationInboxTool({ storage }).id).toBe('notification-inbox')
       await rejects(() => createNotificationInboxTool({ storage: undefined }), 'storage')
 
@@ -216,36 +185,6 @@ export const storesAndTools: Probe[] = [
       expect([message?.id, message?.createdAt]).toEqual(['made', new Date(7)])
       const model = new ModelRouterEmbeddingModel({ providerId: 'openai', modelId: 'text-embedding-3-small' })
       expect([model.provider, model.modelId]).toEqual(['openai', 'text-embedding-3-small'])
-    },
-  },
-  {
-    title: 'the options of a memory of one resource',
-    covers: {
-      'ResourceMemory.createThread': 'threadId title metadata resourceId',
-      'ResourceMemory.getThreadById': 'threadId',
-      'ResourceMemory.deleteThread': 'threadId',
-      'ResourceMemory.reindex': 'onProgress',
-      'ResourceMemory.listWorkingMemoryVersions': 'threadId resourceId limit before',
-      'ResourceMemory.undoWorkingMemory': 'threadId resourceId version expectedVersion',
-    },
-    async run() {
-      const memory = new Memory({ storage: new InMemoryStore(), workingMemory: { enabled: true, scope: 'resource', template: 'x' } }).forResource('u')
-      expect(await memory.createThread({ threadId: 't', title: 'T', metadata: { n: 1 }, resourceId: 'u' })).toMatchObject({ id: 't', title: 'T', metadata: { n: 1 }, resourceId: 'u' })
-      await rejects(() => memory.createThread({ resourceId: 'other' }), 'other')
-      expect(await memory.getThreadById({ threadId: 't' })).toMatchObject({ id: 't' })
-      await memory.saveMessages({ messages: [{ role: 'user', content: 'Hi.' }], threadId: 't' })
-      const progress: unknown[] = []
-      await memory.reindex({ onProgress: (one) => void progress.push(one) })
-      expect(progress.length).toBeGreaterThan(0)
-      for (const text of ['one', 'two', 'three']) await memory.updateWorkingMemory({ threadId: 't', resourceId: 'u', workingMemory: text })
-      const versions = async (more: object) => (await memory.listWorkingMemoryVersions({ threadId: 't', resourceId: 'u', ...more })).map(({ version }) => version)
-      expect([await versions({ limit: 1 }), await versions({ before: 3 })]).toEqual([[3], [2, 1]])
-      await rejects(() => memory.listWorkingMemoryVersions({ resourceId: 'other' }), 'other')
-      await expect(memory.undoWorkingMemory({ threadId: 't', version: 1, expectedVersion: 1 })).rejects.toMatchObject({ code: 'working_memory_conflict' })
-      await rejects(() => memory.undoWorkingMemory({ resourceId: 'other' }), 'other')
-      await memory.undoWorkingMemory({ threadId: 't', version: 1, expectedVersion: 3 })
-      expect(await memory.getWorkingMemory()).toBe('one')
-      expect(await memory.deleteThread({ threadId: 't' })).toBe(true)
     },
   },
 ]

@@ -1,7 +1,9 @@
 import { expect } from 'vitest'
-import { createTool, InMemoryStore, Memory } from '../../../src/index.ts'
-import { virtualClock } from '../../../src/testing/index.ts'
 import { open, rejects, thread, type Probe } from '../probe.ts'
+import { heed, testing } from '../walked.ts'
+
+const { createTool, InMemoryStore } = heed
+const { virtualClock } = testing
 
 const held = () => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -18,16 +20,6 @@ const calling = (toolName: string) => [{ toolCalls: [{ toolName, toolCallId: 'c1
 export const threads: Probe[] = [
   {
     title: 'the options of watching, steering and aborting a thread',
-    covers: {
-      SubscribeOptions: 'threadId resourceId',
-      'Agent.abortRun': 'threadId resourceId clearPendingSignals expectedRunId',
-      'Agent.abortThreadStream': 'threadId resourceId clearPendingSignals expectedRunId',
-      Scope: 'threadId resourceId',
-      'Agent.listActiveThreads': 'resourceId limit',
-      'Agent.cancelQueued': 'threadId resourceId signalIds',
-      'Agent.reorderQueued': 'threadId resourceId signalIds',
-      'Agent.retryParked': 'threadId resourceId runId',
-    },
     async run() {
       const { threadId, resourceId } = thread
       const { gate, release } = held()
@@ -66,13 +58,6 @@ export const threads: Probe[] = [
   },
   {
     title: 'the fields of a decision, and the filter of suspended runs',
-    covers: {
-      ToolApproval: 'id resourceId threadId toolCallId approvalId digest by approved declineContext declineContext.reason declineContext.message resumeData',
-      CallResume: 'id resourceId threadId runId toolCallId approvalId digest by resumeData',
-      SuspendedTarget: 'runId toolCallId approvalId digest by resourceId',
-      'Agent.declineToolCall': 'runId toolCallId approvalId digest by resourceId reason',
-      SuspendedRunsFilter: 'threadId resourceId fromDate toDate page perPage total',
-    },
     async run() {
       const { threadId, resourceId } = thread
       const suspended = async (toolName: string) => {
@@ -128,133 +113,6 @@ export const threads: Probe[] = [
       expect(await (await five.agent.approveToolCall({ runId: five.runId, ...five.call })).text).toBe('Done.')
       await rejects(() => five.agent.sendToolApproval({ ...thread, approved: true, why: 1 } as never), 'why')
       await rejects(() => five.agent.listSuspendedRuns({ limit: 1 } as never), 'limit')
-    },
-  },
-  {
-    title: 'the calls of a memory: threads',
-    covers: {
-      NewThreadArgs: 'resourceId threadId title metadata',
-      'Memory.getThreadById': 'threadId resourceId',
-      ListThreadsArgs:
-        'filter filter.resourceId filter.metadata filter.parentId children resourceId orderBy orderBy.field orderBy.direction page perPage cursor total',
-      ThreadUpdate: 'id resourceId title metadata',
-      'Memory.deleteThread': 'threadId resourceId',
-      'Memory.transferThread': 'threadId resourceId from',
-      UnreadClone:
-        'sourceThreadId newThreadId resourceId title metadata options options.messageLimit options.messageFilter options.messageFilter.startDate options.messageFilter.endDate options.messageFilter.messageIds readMessages',
-      CloneThreadArgs:
-        'sourceThreadId newThreadId resourceId title metadata options options.messageLimit options.messageFilter options.messageFilter.startDate options.messageFilter.endDate options.messageFilter.messageIds readMessages',
-    },
-    async run() {
-      const memory = new Memory({ storage: new InMemoryStore() })
-      const resourceId = 'u'
-      await memory.createThread({ resourceId, threadId: 'a', title: 'Alpha', metadata: { n: 1 } })
-      await memory.createThread({ resourceId, threadId: 'b', title: 'Beta', metadata: { n: 2 } })
-      await memory.createThread({ resourceId: 'v', threadId: 'c' })
-      const ids = async (args: Parameters<typeof memory.listThreads>[0]) => (await memory.listThreads(args)).threads.map(({ id }) => id)
-      const up = { orderBy: { field: 'createdAt', direction: 'ASC' } } as const
-      expect(await ids({ filter: { resourceId }, ...up })).toEqual(['a', 'b'])
-      expect(await ids({ resourceId, orderBy: { field: 'createdAt', direction: 'DESC' } })).toEqual(['b', 'a'])
-      expect(await ids({ filter: { metadata: { n: 2 } } })).toEqual(['b'])
-      expect(await ids({ filter: { parentId: 'a' }, children: true })).toEqual([])
-      const page = await memory.listThreads({ resourceId, ...up, page: 0, perPage: 1, total: true })
-      expect([page.threads.map(({ id }) => id), page.total, page.hasMore]).toEqual([['a'], 2, true])
-      expect(await ids({ resourceId, ...up, perPage: 1, cursor: page.nextCursor ?? '' })).toEqual(['b'])
-      expect(await memory.updateThread({ id: 'a', resourceId, title: 'Gamma', metadata: { m: 3 } })).toMatchObject({ title: 'Gamma', metadata: { n: 1, m: 3 } })
-      const dates = ['2026-01-01', '2026-02-01', '2026-03-01'].map((day) => new Date(day))
-      const messages = dates.map((createdAt, at) => ({ id: `m-${at}`, threadId: 'a', resourceId, role: 'user' as const, createdAt, content: `Text ${at}` }))
-      await memory.saveMessages({ messages: messages as never })
-      const copy = { sourceThreadId: 'a', resourceId, title: 'Copy', metadata: { copy: true } }
-      const texts = async (options: object) =>
-        (await memory.cloneThread({ ...copy, options })).clonedMessages.map(({ content }) => JSON.stringify(content.parts).match(/Text \d/)?.[0])
-      expect(await texts({ messageLimit: 1 })).toEqual(['Text 2'])
-      expect(await texts({ messageFilter: { startDate: dates[1] } })).toEqual(['Text 1', 'Text 2'])
-      expect(await texts({ messageFilter: { endDate: dates[1] } })).toEqual(['Text 0', 'Text 1'])
-      expect(await texts({ messageFilter: { messageIds: ['m-0'] } })).toEqual(['Text 0'])
-      const unread = await memory.cloneThread({ ...copy, newThreadId: 'd', readMessages: false })
-      expect(unread).toMatchObject({ thread: { id: 'd', title: 'Copy', metadata: { copy: true } } })
-      expect('clonedMessages' in unread).toBe(false)
-      await memory.transferThread({ threadId: 'd', resourceId: 'v', from: resourceId })
-      expect(await memory.getThreadById({ threadId: 'd', resourceId: 'v' })).toMatchObject({ resourceId: 'v' })
-      expect(await memory.deleteThread({ threadId: 'd', resourceId: 'v' })).toBe(true)
-      for (const call of [
-        () => memory.getThreadById({ threadId: 'a', resourceId: 'v' }), () => memory.updateThread({ id: 'a', resourceId: 'v', title: 'x' }),
-        () => memory.deleteThread({ threadId: 'a', resourceId: 'v' }), () => memory.transferThread({ threadId: 'a', resourceId: 'w', from: 'v' }),
-      ]) await expect(call()).rejects.toMatchObject({ code: 'thread_forbidden' })
-      for (const [call, name] of [
-        [() => memory.createThread({ resourceId, kind: 1 } as never), 'kind'], [() => memory.listThreads({ limit: 1 } as never), 'limit'],
-        [() => memory.listThreads({ filter: { title: 'x' } } as never), 'title'], [() => memory.listThreads({ orderBy: { field: 'title' } } as never), 'field'],
-        [() => memory.updateThread({ id: 'a', name: 'x' } as never), 'name'], [() => memory.cloneThread({ ...copy, name: 'x' } as never), 'name'],
-        [() => memory.cloneThread({ ...copy, options: { limit: 1 } } as never), 'limit'], [() => memory.getThreadById({ threadId: 'a', id: 1 } as never), 'id'],
-      ] as const) await rejects(call, name)
-    },
-  },
-  {
-    title: 'the calls of a memory: messages and working memory',
-    covers: {
-      RecallArgs:
-        'threadId resourceId page perPage cursor orderBy orderBy.field orderBy.direction filter filter.dateRange filter.dateRange.start filter.dateRange.end filter.dateRange.startExclusive filter.dateRange.endExclusive include vectorSearchString total threadConfig',
-      IncludedMessage: 'id threadId withPreviousMessages withNextMessages',
-      SaveMessagesArgs: 'messages threadId resourceId',
-      UpdateMessagesArgs: 'messages threadId resourceId',
-      GivenPatch: 'id role createdAt type content threadId resourceId',
-      DeleteMessagesArgs: 'id threadId messageIds resourceId',
-      MessageId: 'id threadId',
-      WorkingMemoryTarget: 'threadId resourceId',
-      WorkingMemoryUpdate: 'threadId resourceId workingMemory replace delete expectedVersion',
-      'Memory.listWorkingMemoryVersions': 'threadId resourceId limit before',
-      'Memory.undoWorkingMemory': 'threadId resourceId version expectedVersion',
-    },
-    async run() {
-      const schema = { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } } } as const
-      const memory = new Memory({ storage: new InMemoryStore(), workingMemory: { enabled: true, scope: 'resource', schema } })
-      const at = { threadId: 't', resourceId: 'u' }
-      const days = ['2026-01-01', '2026-02-01', '2026-03-01', '2026-04-01'].map((day) => new Date(day))
-      const messages = days.map((createdAt, index) => ({ id: `m-${index}`, role: 'user' as const, createdAt, content: `Text ${index} about ${['cats', 'dogs', 'fish', 'birds'][index]}` }))
-      await memory.createThread(at)
-      await memory.saveMessages({ messages: messages as never, ...at })
-      const ids = async (args: object) => (await memory.recall({ ...at, perPage: false, ...args })).messages.map(({ id }) => id)
-      expect(await ids({})).toEqual(['m-0', 'm-1', 'm-2', 'm-3'])
-      expect(await ids({ orderBy: { field: 'createdAt', direction: 'DESC' } })).toEqual(['m-3', 'm-2', 'm-1', 'm-0'])
-      const range = (dateRange: object) => ids({ filter: { dateRange } })
-      expect(await range({ start: days[1], end: days[2] })).toEqual(['m-1', 'm-2'])
-      expect(await range({ start: days[1], startExclusive: true, end: days[3], endExclusive: true })).toEqual(['m-2'])
-      const page = await memory.recall({ ...at, page: 1, perPage: 2, total: true })
-      expect([page.messages.map(({ id }) => id), page.total]).toEqual([['m-0', 'm-1'], 4])
-      const newest = await memory.recall({ ...at, perPage: 2 })
-      expect((await memory.recall({ ...at, perPage: 2, cursor: newest.nextCursor ?? '' })).messages.map(({ id }) => id)).toEqual(['m-0', 'm-1'])
-      expect(await ids({ perPage: 0, include: [{ id: 'm-1', threadId: 't', withPreviousMessages: 1, withNextMessages: 1 }] })).toEqual(['m-0', 'm-1', 'm-2'])
-      expect(await ids({ perPage: 1, vectorSearchString: 'dogs', threadConfig: { semanticRecall: { messageRange: 0 } } })).toEqual(['m-1'])
-      const moved = new Date('2026-05-01')
-      await memory.updateMessages({ messages: [{ id: 'm-0', content: { parts: [{ type: 'text', text: 'Changed' }] }, createdAt: moved }], ...at })
-      const { messages: [changed] } = await memory.recall({ ...at, perPage: 0, include: [{ id: 'm-0' }] })
-      expect([JSON.stringify(changed?.content.parts), changed?.createdAt]).toEqual([expect.stringContaining('Changed'), moved])
-      const patch = (one: object) => memory.updateMessages({ messages: [{ id: 'm-1', ...one }] as never })
-      await expect(patch({ role: 'assistant' })).rejects.toMatchObject({ code: 'invalid_message' })
-      for (const one of [{ threadId: 'none' }, { resourceId: 'other' }]) await expect(patch({ content: { content: 'x' }, ...one })).rejects.toBeInstanceOf(Error)
-      await expect(memory.deleteMessages([{ id: 'm-0', threadId: 'none' }])).rejects.toMatchObject({ code: 'thread_not_found' })
-      expect(await memory.deleteMessages([{ id: 'm-0', threadId: 't' }, 'm-1'] as never)).toBe(2)
-      expect(await memory.deleteMessages({ threadId: 't', resourceId: 'u', messageIds: ['m-2'] })).toBe(1)
-      await expect(memory.deleteMessages({ threadId: 't', resourceId: 'other' })).rejects.toMatchObject({ code: 'thread_forbidden' })
-
-      await memory.updateWorkingMemory({ ...at, workingMemory: { a: 1, b: 2 } })
-      await memory.updateWorkingMemory({ ...at, workingMemory: {}, delete: ['b'], expectedVersion: 1 })
-      expect(await memory.getWorkingMemory(at)).toEqual({ a: 1 })
-      await memory.updateWorkingMemory({ ...at, workingMemory: { b: 3 }, replace: true })
-      expect(await memory.getWorkingMemory({ threadId: 't', resourceId: 'u' })).toEqual({ b: 3 })
-      await expect(memory.updateWorkingMemory({ ...at, workingMemory: {}, expectedVersion: 1 })).rejects.toMatchObject({ code: 'working_memory_conflict' })
-      const versions = async (more: object) => (await memory.listWorkingMemoryVersions({ ...at, ...more })).map(({ version }) => version)
-      expect([await versions({ limit: 1 }), await versions({ before: 3 })]).toEqual([[3], [2, 1]])
-      await expect(memory.undoWorkingMemory({ ...at, version: 1, expectedVersion: 1 })).rejects.toMatchObject({ code: 'working_memory_conflict' })
-      await memory.undoWorkingMemory({ threadId: 't', resourceId: 'u', version: 1 })
-      expect(await memory.getWorkingMemory(at)).toEqual({ a: 1, b: 2 })
-      for (const [call, name] of [
-        [() => memory.recall({ ...at, limit: 1 } as never), 'limit'], [() => memory.recall({ ...at, filter: { role: 'user' } } as never), 'role'],
-        [() => memory.saveMessages({ messages: [], thread: 't' } as never), 'thread'], [() => memory.updateMessages({ messages: [], thread: 't' } as never), 'thread'],
-        [() => memory.reindex({ progress: 1 } as never), 'progress'], [() => memory.getWorkingMemory({ ...at, scope: 'x' } as never), 'scope'],
-        [() => memory.updateWorkingMemory({ ...at, workingMemory: {}, merge: true } as never), 'merge'],
-        [() => memory.listWorkingMemoryVersions({ ...at, after: 1 } as never), 'after'], [() => memory.undoWorkingMemory({ ...at, to: 1 } as never), 'to'],
-      ] as const) await rejects(call, name)
     },
   },
 ]

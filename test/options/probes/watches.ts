@@ -1,9 +1,11 @@
 import { expect } from 'vitest'
-import { Channel, directChannel } from '../../../src/channel/index.ts'
-import { Agent } from '../../../src/index.ts'
-import { scriptedModel } from '../../../src/testing/index.ts'
 import { served } from '../../http/serving.ts'
 import { memory, open, rejects, thread, type Probe } from '../probe.ts'
+import { channels, heed, testing } from '../walked.ts'
+
+const { Channel, directChannel } = channels
+const { Agent } = heed
+const { scriptedModel } = testing
 
 const sms = { description: 'the code', expected_channels: ['sms'] }
 const message = (providerId: string) => ({ providerId, sender: { address: '+15550100', verified: true }, text: 'Your code is 482913.' })
@@ -11,10 +13,6 @@ const message = (providerId: string) => ({ providerId, sender: { address: '+1555
 export const watches: Probe[] = [
   {
     title: 'the fields of a watch and of its target',
-    covers: {
-      WatchInput: 'description expected_categories expected_channels expected_contacts mode expires_at expires_in_minutes max_evaluations result_schema exclusive judge_may_end',
-      WatchTarget: 'threadId resourceId id',
-    },
     async run() {
       const { agent } = open({ watches: true })
       const expiresAt = new Date(Date.now() + 600_000)
@@ -37,7 +35,6 @@ export const watches: Probe[] = [
   },
   {
     title: 'the queries of watches',
-    covers: { AgentWatchQuery: 'resourceId threadId state limit after', AgentWatchScope: 'id resourceId threadId' },
     async run() {
       const { agent } = open({ watches: true })
       for (const id of ['a', 'b', 'c']) await agent.awaitSignal(sms, { ...thread, id })
@@ -60,10 +57,6 @@ export const watches: Probe[] = [
   },
   {
     title: 'what an agent\'s watches may do, the channels, and the policies',
-    covers: {
-      AgentConfig: 'watches', AgentWatchOptions: 'model maxExpiryMs maxLookBackMs maxOpen', WatchInput: 'look_back_seconds',
-      HeedConfig: 'channels policies',
-    },
     async run() {
       const phone = directChannel({ kind: 'sms' })
       const judging = scriptedModel(() => 'No.')
@@ -95,7 +88,6 @@ export const watches: Probe[] = [
   },
   {
     title: 'the watches of a client',
-    covers: { 'AgentClient.awaitSignal': 'threadId resourceId id watch', WatchName: 'id resourceId' },
     async run() {
       const { client } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]), watches: true }) })
       const guide = client.getAgent('guide')

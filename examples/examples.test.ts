@@ -13,6 +13,7 @@ import * as queue from './queue.ts'
 import * as quickstart from './quickstart.ts'
 import * as react from './react.ts'
 import * as schedules from './schedules.ts'
+import * as scorers from './scorers.ts'
 import * as server from './server.ts'
 import * as sources from './sources.ts'
 import * as steering from './steering.ts'
@@ -26,7 +27,7 @@ import * as workflows from './workflows.ts'
 const redis = await findProgram('redis')
 
 const programs = {
-  approval, channels, machines, notifications, processors, queue, quickstart, react, schedules, server, sources, steering,
+  approval, channels, machines, notifications, processors, queue, quickstart, react, schedules, scorers, server, sources, steering,
   'structured-output': structuredOutput, subagents, tools, tracing, watches, workflows,
 }
 
@@ -59,6 +60,15 @@ describe('examples', () => {
   it('quickstart: a model that fails is an error, not a silence', async () => {
     const broken = scriptedModel([{ error: { status: 401, message: 'This key is not valid.' } }])
     await expect(quickstart.main(broken)).rejects.toThrow('This key is not valid.')
+  })
+
+  it('scorers: each case is scored, and the threshold decides', async () => {
+    expect(await printed(scorers.main)).toEqual([
+      'Sintra: short 1.00, keyword-coverage 1.00, tool-call-accuracy 1.00, answer-relevancy 1.00',
+      'Porto: short 1.00, keyword-coverage 1.00, tool-call-accuracy 1.00, answer-relevancy 1.00',
+      'Faro: short 1.00, keyword-coverage 1.00, tool-call-accuracy 0.00, answer-relevancy 0.00',
+      'passed: answer-relevancy is 0.67',
+    ])
   })
 
   it('steering: the message enters the second step of the same run', async () => {

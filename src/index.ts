@@ -3,7 +3,11 @@ import { checkNodeVersion } from './base/node-version.ts'
 checkNodeVersion()
 
 // The runtime
-export { Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type TickOptions, type TickResult } from './heed/heed.ts'
+export {
+  Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type ScorePage, type TickOptions, type TickResult,
+} from './heed/heed.ts'
+export type { AgentScorerEntry, AgentScorers, ScorerLike, ScorerSampling } from './scorers/contract.ts'
+export type { ScoreQuery, ScoreRow, ScoreState } from './store/contract/scores.ts'
 export type { RunLimits } from './thread/runtime/run-slots.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/resource-memory.ts'

@@ -22,7 +22,7 @@ const contracts = ['store/contract/**']
 const core = [
   ...base, 'machine.ts', 'message/**', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'recall/*.ts', 'schema/**', 'tracing/**', 'signals/**', 'prompt/**',
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
-  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'heed/**', 'workflow/**',
+  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'scorers/**', 'heed/**', 'workflow/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**', 'recall/{index,services,stores}/**', 'recall/vectors/**']
 
@@ -50,7 +50,7 @@ export const arrows: ArrowTable = {
 
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
-    ...base, 'tracing/**', 'machine.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
+    'type scorers/contract.ts', ...base, 'tracing/**', 'machine.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
     ...contracts, 'store/*.ts', 'bus/*.ts',
   ],
   // Sends at given times, and the dispatcher that the inbox shares.
@@ -84,13 +84,14 @@ export const arrows: ArrowTable = {
   'heed/sources.ts': [...core],
   'heed/channels.ts': [...core],
   'heed/**': [
-    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', ...contracts,
+    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', 'scorers/scoring.ts',
+    ...contracts,
     'store/*.ts', 'type bus/contract.ts', 'type policy/**',
   ],
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', 'watch/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
+    'inbox/**', 'schedule/**', 'watch/**', 'type scorers/contract.ts', 'scorers/sampling.ts', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
   ],
 
   // The states of a watch and of a reply, as pure functions that stores and the services share.
@@ -104,6 +105,15 @@ export const arrows: ArrowTable = {
     ...base, 'watch/**', 'type message/chunk.ts', 'type tracing/**', 'tracing/chat-trace.ts', 'schema/**', 'signals/**', 'run/**', 'thread/**',
     'schedule/**', ...contracts,
   ],
+
+  // Scores of runs. An agent knows the shape of a scorer; scorers call agents as judges.
+  'scorers/contract.ts': ['type message/**'],
+  // Which runs of an agent are scored, and the service that scores them. It stands below the agent.
+  'scorers/sampling.ts': [...base, 'scorers/contract.ts'],
+  'scorers/{scoring,scored-run,messages}.ts': [
+    ...base, 'scorers/{contract,messages,scored-run}.ts', 'message/**', 'type run/**', 'thread/**', 'schedule/**', 'type store/contract/**',
+  ],
+  'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'run/**', 'agent/**'],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/contract/**': [...base, 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],

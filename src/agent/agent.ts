@@ -6,6 +6,7 @@ import { Memory, type MemoryBinding } from '../memory/memory.ts'
 import { storageIn } from '../memory/processors.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
+import { systemMessages } from '../prompt/system.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
@@ -18,7 +19,7 @@ import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } fro
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/send/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
 import { retryParked } from '../thread/control/resume.ts'
-import type { PreparedRun, RunEnvironment, RunRequest, Titler } from '../thread/runtime/runnable.ts'
+import type { PreparedRun, RunEnvironment, Runnable, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SendOptions } from '../thread/send/options.ts'
 import { subscribe, type AgentThreadSubscription, type SubscribeOptions } from '../thread/stream/subscription.ts'
@@ -32,7 +33,9 @@ import {
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkInput, type CheckInputOptions } from './check-input.ts'
-import { canRejectInput, checkConfig, resolve, withPlainProcessors, type AgentConfig, type RemoteOptions } from './config.ts'
+import {
+  canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig, type RemoteOptions,
+} from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
@@ -54,6 +57,12 @@ import { titlerOfMarkedThread } from './memory/titler.ts'
 /** A model with instructions and tools. It runs single calls, or on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
+  /** @internal */ readonly signalTags: readonly string[]
+  /** @internal */ readonly deliveryPolicy: NotificationDeliveryPolicyConfig | undefined
+  /** @internal */ readonly watching: ReturnType<typeof watchingOf>
+  /** @internal */ readonly canRejectInput: boolean
+  /** @internal */ readonly remote: RemoteOptions | undefined
+  /** @internal */ readonly scorers: Runnable['scorers']
   readonly #config: AgentConfig
   #binding: StorageBinding
   /** The last resolution of the binding. It holds until its storage is closed or the binding changes. */
@@ -74,6 +83,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     checkConfig(this.#config)
     this.#id = config.id ?? config.name
     this.description = config.description
+    this.signalTags = config.signalTags ?? []
+    this.deliveryPolicy = config.notifications?.deliveryPolicy
+    this.watching = watchingOf(this.#config)
+    this.canRejectInput = canRejectInput(this.#config)
+    this.remote = config.remote
+    this.scorers = config.scorers && (({ requestContext }) => resolveScorers(config, contextOf(this.#config, requestContext), this.id))
     const memory = config.memory instanceof Memory ? config.memory.storage : undefined
     const storage = storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(this.#config))
     this.#binding = new StorageBinding(storage, config.heed)
@@ -343,6 +358,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
   }
 
+  /** Its instructions for a request, as texts. */
+  async getInstructions(request: ForRequest = this.#context ?? {}): Promise<string[]> {
+    const requestContext = requestContextIn('getInstructions()', request)
+    const { instructions = '' } = this.#config
+    return systemMessages(await resolve(instructions, { requestContext })).map(({ content }) => content)
+  }
+
   /** @internal The site of its threads. */
   site(): Site {
     if (!this.#resolved || this.#resolved.threads.closing) this.#resolved = this.#binding.site()
@@ -431,31 +453,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async #open(): Promise<Site> {
     const site = await this.#site()
     return site.threads.open().then(() => site)
-  }
-
-  /** @internal */
-  get signalTags(): readonly string[] {
-    return this.#config.signalTags ?? []
-  }
-
-  /** @internal */
-  get deliveryPolicy(): NotificationDeliveryPolicyConfig | undefined {
-    return this.#config.notifications?.deliveryPolicy
-  }
-
-  /** @internal */
-  get watching(): ReturnType<typeof watchingOf> {
-    return watchingOf(this.#config)
-  }
-
-  /** @internal */
-  get canRejectInput(): boolean {
-    return canRejectInput(this.#config)
-  }
-
-  /** @internal */
-  get remote(): RemoteOptions | undefined {
-    return this.#config.remote
   }
 
   /** @internal */

@@ -15,6 +15,8 @@ import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/tools/payloads.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
+import type { AgentScorers } from '../scorers/contract.ts'
+import { checkScorers } from '../scorers/sampling.ts'
 import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
 import { checkDefaults, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
@@ -93,6 +95,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   notifications?: { deliveryPolicy?: NotificationDeliveryPolicyConfig }
   /** Lets the agent wait for messages of channels: the model is offered `await_signal`. */
   watches?: true | AgentWatchOptions
+  /** Score its runs on threads after they finished. */
+  scorers?: Dynamic<AgentScorers>
   /** Tags that this agent's own signals use: text that imitates one is escaped. */
   signalTags?: string[]
   /** What users of the server that are limited to their resources may do with the agent. */
@@ -105,11 +109,11 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 const parameters = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'workflows', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'signalTags', 'remote', 'heed',
-  'editor',
+  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'scorers', 'signalTags', 'remote',
+  'heed', 'editor',
 ])
 /** Parameters of the specification that Heed does not support yet. */
-const unsupportedParameters = new Set(['scorers', 'voice', 'editor'])
+const unsupportedParameters = new Set(['voice', 'editor'])
 
 /** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
 export function checkConfig(config: AgentConfig): void {
@@ -147,6 +151,7 @@ export function checkConfig(config: AgentConfig): void {
   checkValues(config, who)
   checkNotifications(config.notifications, who)
   checkWatchOptions(config.watches, who)
+  if (config.scorers !== undefined && typeof config.scorers !== 'function') checkScorers(config.scorers, who)
   checkRemote(config.remote, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
@@ -368,6 +373,18 @@ function invalidValue(field: string, agent: string, what: string): HeedError {
 /** The value for this request. */
 export function resolve<T>(value: Dynamic<T>, context: { requestContext: RequestContext }): T | Promise<T> {
   return typeof value === 'function' ? (value as (context: { requestContext: RequestContext }) => T | Promise<T>)(context) : value
+}
+
+/** The scorers of an agent for a request, checked. */
+export function resolveScorers(
+  { scorers = {} }: AgentConfig, requestContext: RequestContext, agent: string,
+): AgentScorers | Promise<AgentScorers> {
+  const checked = (found: AgentScorers) => {
+    if (found !== scorers) checkScorers(found, agent)
+    return found
+  }
+  const found = resolve(scorers, { requestContext })
+  return found instanceof Promise ? found.then(checked) : checked(found)
 }
 
 const beforeModel = ['processInput', 'processInputStep', 'computeStateSignal', 'processAPIError'] as const

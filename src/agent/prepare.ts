@@ -12,13 +12,14 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ResolvedTool, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import { markOutsideSchema } from '../schema/outside-schema.ts'
+import { sampledScorers } from '../scorers/sampling.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
 import {
   checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions,
 } from './options.ts'
-import { checkProcessors, expectList, expectObject, plainProcessors, resolve, type AgentConfig } from './config.ts'
+import { checkProcessors, expectList, expectObject, plainProcessors, resolve, resolveScorers, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
 import { agentTools, isAgentTool } from './subagents.ts'
@@ -137,6 +138,11 @@ async function resolveSetup(
     rows: request.rows,
     inputCount: request.inputCount,
     stepsDone: request.stepsDone,
+  }
+  if (config.scorers && request.fence) {
+    const sampled = sampledScorers(await resolveScorers(config, requestContext, agent.id), request.runId)
+    const rows = sampled.map(({ id, version }) => ({ scorerId: id, version }))
+    if (rows.length > 0) setup.scores = { rows, onStored: () => site.scoring.wake() }
   }
   if (request.threadId !== undefined) setup.threadId = request.threadId
   if (request.resourceId !== undefined) setup.resourceId = request.resourceId

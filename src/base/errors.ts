@@ -48,6 +48,9 @@ export type HeedErrorCode =
   | 'processor_failed'
   | 'processor_timeout'
   | 'tripwire'
+  // Scorers
+  /** A stage of a scorer threw, or its judge gave no valid answer. */
+  | 'scorer_failed'
   // Runs and threads
   | 'aborted'
   | 'no_active_run'

@@ -10,6 +10,7 @@ import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import type { CedarPolicies } from '../policy/policies.ts'
+import type { ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
 import type { Storage } from '../store/contract/storage.ts'
 import { RunSlotPool, type RunLimits } from '../thread/runtime/run-slots.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
@@ -85,7 +86,15 @@ export interface TickResult {
   schedules: number
   /** Messages annotated, judged and answered, and results sent. */
   watches: number
+  /** Runs scored. */
+  scores: number
   pruned: number
+}
+
+/** A page of scores. `next` is the `before` of the next page. */
+export interface ScorePage {
+  scores: ScoreRow[]
+  next?: number | undefined
 }
 
 const known = [
@@ -323,18 +332,33 @@ export class Heed<
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
     const notifications = await Promise.all(sites.map((site) => site.inbox.sweep(limit)))
     const watches = await Promise.all(sites.map((site) => site.watches.settle(limit)))
-    await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox, watches: waiting }, index) => {
+    const scores: number[] = []
+    await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async (site, index) => {
+      const { threads: runtime, inbox, scoring, watches: waiting } = site
       await inbox.whenDecided()
       await runtime.whenIdle(before[index] ?? new Set(), async (threadId) => {
         notifications.push(await inbox.deliverToIdle(threadId))
       })
       watches.push(await waiting.settleReplies(limit))
       await runtime.titles.whenIdle()
+      scores.push(await scoring.sweep(limit))
     })))
     const pruned = await Promise.all(sites.map((site) => site.pruner.sweep(limit)))
     return {
-      threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), watches: sum(watches), pruned: sum(pruned),
+      threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), watches: sum(watches), scores: sum(scores),
+      pruned: sum(pruned),
     }
+  }
+
+  /** Scores of runs, the newest first; of the storage of the agent that is named, else of the Heed's own. Up to `limit`; 100 by default. */
+  async listScores(query: Partial<ScoreQuery> = {}): Promise<ScorePage> {
+    checkNames('listScores()', query, ['threadId', 'resourceId', 'runId', 'agentId', 'scorerId', 'state', 'before', 'limit'])
+    const { limit = 100, agentId } = query
+    checkWhole('limit', limit, 1)
+    const { threads } = agentId === undefined ? this.sites.of() : this.getAgentById(agentId).site()
+    await threads.open()
+    const { scores, more } = await threads.store.listScores({ ...query, limit })
+    return { scores, ...(more ? { next: scores.at(-1)?.key } : {}) }
   }
 
   /** The sites of all agents, with the agents registered there: a sweep continues threads of registered agents only. */

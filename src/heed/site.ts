@@ -6,6 +6,7 @@ import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
 import type { ToolPolicy } from '../run/loop/run-contract.ts'
 import { Schedules } from '../schedule/schedules.ts'
+import { Scoring } from '../scorers/scoring.ts'
 import { notificationStoreOf, scheduleStoreOf, storageKey, threadStoreOf, watchStoreOf, type Storage } from '../store/contract/storage.ts'
 import { defaultStorageKey, defaultStorage } from '../store/default.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
@@ -46,6 +47,8 @@ export class Site implements RunEnvironment {
   readonly watches: Watches
   readonly pruner: Pruner
   readonly threadChanges: ThreadChanges
+  /** Scores the runs of agents that have scorers. */
+  readonly scoring: Scoring
   readonly ephemeralRuns = new EphemeralRuns()
   /** Absent where no policies are configured. */
   readonly toolPolicy: ToolPolicy | undefined
@@ -81,11 +84,12 @@ export class Site implements RunEnvironment {
       hasChannelsElsewhere: options.hasChannels,
     })
     this.pruner = new Pruner(this.threads, () => this.storage())
+    this.scoring = new Scoring(this.threads, settings)
     this.threadChanges = new ThreadChanges(async () => {
       await this.threads.open()
       return this.threads
     })
-    const services = [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.pruner, this.threadChanges]
+    const services = [this.inbox, this.ephemeralRuns, this.schedules, this.watches, this.scoring, this.pruner, this.threadChanges]
     for (const service of services) this.threads.addService(service)
     if (onOpen) this.threads.addService({ onOpen, close: async () => {} })
   }

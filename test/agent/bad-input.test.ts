@@ -20,7 +20,6 @@ describe('an agent can\'t be made', () => {
   })
 
   it.each([
-    ['scorers', { scorers: {} }],
     ['voice', { voice: {} }],
     ['editor', { editor: { instructions: true } }],
     ['instuctions', { instuctions: 'a typo' }],

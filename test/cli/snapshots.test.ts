@@ -18,6 +18,7 @@ const given: Record<string, string[]> = {
   send: ['trip', 'Hello'],
   tail: ['trip'],
   inbox: ['trip'],
+  eval: ['missing.ts'],
   doctor: ['missing.ts'],
   'policy check': ['missing.cedar'],
 }

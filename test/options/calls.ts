@@ -25,6 +25,10 @@ export const calls: Calls = {
   ],
   policy: ['CedarPolicies', 'FilePolicyStore'],
   channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
+  scorers: [
+    'createScorer', 'Scorer', 'createToolCallAccuracyScorer', 'createSchemaMatchScorer', 'createLatencyScorer', 'createCostScorer', 'createAnswerRelevancyScorer',
+    'createFaithfulnessScorer', 'createHallucinationScorer', 'createBiasScorer', 'createToxicityScorer', 'createPromptAlignmentScorer', 'runEvals',
+  ],
   studio: ['studio'],
   workflows: ['Workflow', 'WorkflowRun', 'createWorkflow', 'createStep', 'cloneStep', 'cloneWorkflow'],
   testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
@@ -37,4 +41,7 @@ export const withoutOptions: Calls = {
   channels: ['checkMessage', 'countsFor', 'normalAddress'],
   embed: ['LocalEmbedder', 'localEmbedder'],
   policy: ['InMemoryPolicyStore'],
+  scorers: [
+    'ScorerDraft', 'notScorable', 'groundsOf', 'questionOf', 'textOf', 'trajectoryOf', 'createKeywordCoverageScorer', 'createSimilarityScorer', 'compareEvals',
+  ],
 }

@@ -5,6 +5,35 @@ const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
   { file: 'test/workflow/agent-tools.test.ts', covers: { Agent: 'workflows' } },
+  {
+    file: 'src/scorers/scorer.test.ts',
+    covers: {
+      createScorer: 'id name description type version better judge', JudgeConfig: 'model instructions jsonPromptInjection timeoutMs clock',
+      'Scorer.generateReason': 'description createPrompt judge', 'Scorer.run': 'input output groundTruth requestContext runId metrics abortSignal',
+    },
+  },
+  {
+    file: 'src/scorers/builtin/builtin.test.ts',
+    covers: {
+      createToolCallAccuracyScorer: 'expectedTools order', createSchemaMatchScorer: 'schema', createLatencyScorer: 'targetMs limitMs',
+      createCostScorer: 'prices prices.input prices.output prices.cachedInput target limit', createAnswerRelevancyScorer: 'model',
+      createFaithfulnessScorer: 'model context', createHallucinationScorer: 'model', createBiasScorer: 'model', createToxicityScorer: 'model',
+      createPromptAlignmentScorer: 'model',
+    },
+  },
+  {
+    file: 'src/scorers/evals/run-evals.test.ts',
+    covers: {
+      runEvals: 'target data data.file scorers scorers.scorer scorers.threshold scorers.threshold.min scorers.threshold.max gates targetOptions concurrency trials abortSignal onItemComplete',
+    },
+  },
+  {
+    file: 'test/scorers/scoring.test.ts',
+    covers: {
+      Agent: 'scorers scorers.scorer scorers.sampling scorers.sampling.type scorers.sampling.rate',
+      'Heed.listScores': 'threadId resourceId runId agentId scorerId state before limit', 'Agent.getInstructions': 'requestContext',
+    },
+  },
   { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVector: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStore: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStore: 'connectionString max pool client' } },

@@ -7,8 +7,9 @@ import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
 import { useThread, WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
 import { studio } from '../../src/studio/index.ts'
+import { createScorer, runEvals } from '../../src/scorers/index.ts'
 import {
-  CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
+  Agent, CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
 } from '../../src/index.ts'
 import { RedisBus } from '../../src/bus/redis/index.ts'
 import { LibSQLStore, LibSQLVector, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from '../../src/store/sqlite/index.ts'
@@ -223,6 +224,12 @@ const clients: Doors = {
 }
 
 const others: Doors = {
+  createScorer: (more) => createScorer({ id: 's', description: 'd', ...more }),
+  'createScorer judge': (more) => createScorer({ id: 's', description: 'd', judge: { model: scriptedModel([]), ...more } }),
+  'Scorer.run': (more) => createScorer({ id: 's', description: 'd' }).generateScore(() => 1).run({ input: '', output: '', ...more }),
+  runEvals: (more) => runEvals({ target: () => '', data: [{ input: 'x' }], scorers: [() => ({ name: 'x', score: 1 })], ...more }),
+  'Heed.listScores': (more) => heed().listScores(more),
+  'Agent scorers': (more) => new Agent({ id: 'a', model: scriptedModel([]), scorers: { x: { scorer: createScorer({ id: 's', description: 'd' }).generateScore(() => 1), ...more } } }),
   AttachmentUploaderOptions: (more) => new processors.AttachmentUploader({ upload: async () => '', ...more }),
   MessageHistoryOptions: (more) => new processors.MessageHistory(more),
   ModerationOptions: (more) => new processors.ModerationProcessor({ judge, ...more }),

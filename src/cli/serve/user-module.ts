@@ -55,21 +55,7 @@ export function loadEnvironment(named: string | undefined): string | undefined {
 
 /** Loads the module of the user as Node does: TypeScript is stripped of its types. */
 export async function loadUserModule(file: string): Promise<UserModule> {
-  let last = file
-  const hooks = registerHooks({
-    load(url, context, next) {
-      if (url.startsWith('file:')) last = fileURLToPath(url)
-      return next(url, context)
-    },
-  })
-  let exported: Record<string, unknown>
-  try {
-    exported = (await import(pathToFileURL(file).href)) as Record<string, unknown>
-  } catch (error) {
-    throw loadFailure(error, file, last)
-  } finally {
-    hooks.deregister()
-  }
+  const exported = await importUserFile(file)
   const heed = [exported.default, exported.heed].find(isHeed)
   if (!heed) {
     throw new Failure(exitCodes.failed, `${shownFile(file)} exports no Heed.`, {
@@ -82,7 +68,26 @@ export async function loadUserModule(file: string): Promise<UserModule> {
       code: 'invalid_argument', place: shownFile(file), remedy: 'Export options of serve(): export const server = { auth: apiKeys({ … }) }',
     })
   }
-  return { heed, options: server, serve: (await serverBeside(file)).serve }
+  const { serve } = await importBeside<typeof Server>(file, 'heed/server', () => import('../../http/server.ts'))
+  return { heed, options: server, serve }
+}
+
+/** The exports of a file of the user. Rejects with a `Failure` that names the place where it failed. */
+export async function importUserFile(file: string): Promise<Record<string, unknown>> {
+  let last = file
+  const hooks = registerHooks({
+    load(url, context, next) {
+      if (url.startsWith('file:')) last = fileURLToPath(url)
+      return next(url, context)
+    },
+  })
+  try {
+    return (await import(pathToFileURL(file).href)) as Record<string, unknown>
+  } catch (error) {
+    throw loadFailure(error, file, last)
+  } finally {
+    hooks.deregister()
+  }
 }
 
 /** A Heed of any copy of the package. */
@@ -91,13 +96,13 @@ function isHeed(value: unknown): value is Heed {
   return [listAgents, start, close].every((method) => typeof method === 'function')
 }
 
-/** The server of the package that the file imports, since objects of two copies of a package do not know each other. */
-async function serverBeside(file: string): Promise<typeof Server> {
+/** An entry of the package that the file imports, since objects of two copies of a package do not know each other. */
+export async function importBeside<Entry>(file: string, entry: string, own: () => Promise<Entry>): Promise<Entry> {
   let path: string
   try {
-    path = createRequire(file).resolve('heed/server')
+    path = createRequire(file).resolve(entry)
   } catch {
-    return import('../../http/server.ts')
+    return own()
   }
-  return (await import(pathToFileURL(path).href)) as typeof Server
+  return (await import(pathToFileURL(path).href)) as Entry
 }

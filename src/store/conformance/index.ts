@@ -6,6 +6,7 @@ import { leaseCases } from './runs/leases.ts'
 import { nestingCases } from './runs/nesting.ts'
 import { orderCases } from './runs/order.ts'
 import { recoveryCases } from './runs/recovery.ts'
+import { scoreCases } from './runs/scores.ts'
 import { stepCases } from './runs/steps.ts'
 import { suspensionCases } from './runs/suspension.ts'
 import { workflowCases } from './runs/workflows.ts'
@@ -37,6 +38,7 @@ export const storeConformance: StoreCase[] = [
   ...endingCases,
   ...stepCases,
   ...workflowCases,
+  ...scoreCases,
   ...laneCases,
   ...orderCases,
   ...windowCases,

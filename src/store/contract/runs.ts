@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { NewScore } from './scores.ts'
 import type { ModelCall, PromptWindow } from './steps.ts'
 import type { WorkflowCommit } from './workflows.ts'
 import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread-row.ts'
@@ -98,6 +99,8 @@ export type RunEnd =
     usage?: JSONObject
     clearPending?: boolean
     titleUntil?: number
+    /** The work to score the run, where it finished. */
+    scores?: readonly NewScore[]
   }
   /** Removes the rows of the run since it was last sealed, and rejects the signals that it took since then. */
   | { status: 'rejected'; error?: JSONObject }

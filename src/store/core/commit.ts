@@ -190,6 +190,7 @@ function endRun(
   run.endedAt = now
   run.error = encoded.error
   tables.putRun(thread, run)
+  if (end.status === 'finished' && end.scores) tables.scores.add(thread, run, end.scores, now)
   mergeTail(tables, thread)
   const titleUntil = end.status === 'finished' ? end.titleUntil : undefined
   const wantsTitle = titleUntil !== undefined && markUntitled(tables, thread, run.agentId, owner, titleUntil)

@@ -1,4 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
+import type { NewScore } from '../contract/scores.ts'
 import type { PromptHead, Window, WorkflowCommit } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
 import type {
@@ -131,6 +132,7 @@ export interface ThreadTables {
   readonly processes: ProcessTable
   readonly steps: StepTable
   readonly workflows: WorkflowTable
+  readonly scores: ScoreTable
 
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void
@@ -178,6 +180,12 @@ export interface StepTable {
 /** Runs of workflows and the rows of their steps. */
 export interface WorkflowTable {
   put(thread: ThreadRecord, commit: WorkflowCommit): void
+}
+
+/** Scores of runs, and the work to make them. */
+export interface ScoreTable {
+  /** Adds the work, unless the run has it. */
+  add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void
 }
 
 /** Messages that meet all of these. A time is that of a message's first row. */

@@ -41,7 +41,8 @@ export interface ThreadsLock {
 }
 
 /** What is locked by name: all records of a domain, or those that have one of the names. */
-export type LockedDomain = 'pruning' | 'titles' | 'notifications' | 'schedules' | 'subscriptions' | 'watches' | 'usage' | 'recall'
+export type LockedDomain =
+  | 'pruning' | 'titles' | 'notifications' | 'schedules' | 'subscriptions' | 'watches' | 'usage' | 'recall' | 'scores'
 
 /** The part of `node:sqlite` that is used. */
 interface Database {

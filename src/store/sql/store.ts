@@ -13,6 +13,7 @@ import type {
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
 } from '../contract/messages.ts'
+import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../contract/scores.ts'
 import type { StoreDomains } from '../contract/storage.ts'
 import { acceptSends, beginWoken } from '../core/accept.ts'
 import { beginRun, claimThread, readWindow, resign, retryParked } from '../core/begin.ts'
@@ -40,6 +41,7 @@ import {
   type Orphan,
 } from './queries.ts'
 import { SqlSchedules } from './schedules.ts'
+import { claimScores, listScores, nextScoreDue, settleScore } from './scores/scores.ts'
 import type { Statements } from './statements.ts'
 import { KnownHeads } from './steps/known-heads.ts'
 import { listProcesses, listRunDetails, pruneHeads, readPrompt } from './steps/steps.ts'
@@ -372,6 +374,22 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   listProcesses(): Promise<ProcessRow[]> {
     return this.#read((tables, statements) => listProcesses(statements, tables.now()))
+  }
+
+  claimScores(claim: Parameters<ThreadStore['claimScores']>[0]): Promise<ScoreRow[]> {
+    return this.#write((_, statements) => claimScores(statements, claim))
+  }
+
+  settleScore(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean> {
+    return this.#write((_, statements) => settleScore(statements, score, settlement, now))
+  }
+
+  nextScoreDue(agentIds: readonly string[]): Promise<number | undefined> {
+    return this.#read((_, statements) => nextScoreDue(statements, agentIds))
+  }
+
+  listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
+    return this.#read((_, statements) => listScores(statements, query))
   }
 
   // As a storage

@@ -15,6 +15,7 @@ import { comparedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { scoreSql, SqlScores } from './scores/scores.ts'
 import { SqlSteps } from './steps/steps.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
@@ -32,6 +33,7 @@ export class SqlTables implements ThreadTables {
   readonly titles: SqlTitles
   readonly steps: SqlSteps
   readonly workflows: SqlWorkflows
+  readonly scores: SqlScores
   readonly newId: () => string
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
@@ -57,6 +59,7 @@ export class SqlTables implements ThreadTables {
     this.titles = new SqlTitles(statements)
     this.steps = new SqlSteps(statements, clock)
     this.workflows = new SqlWorkflows(statements, clock)
+    this.scores = new SqlScores(statements)
     this.newId = ids
     this.recent = new Recent(statements)
     if (!statements.lockThreads) return
@@ -184,6 +187,7 @@ export class SqlTables implements ThreadTables {
     this.writeLoaded()
     this.#db.execute(sql.transferThread, resourceId, thread.key)
     this.#db.execute(sql.transferRuns, resourceId, thread.key)
+    this.#db.execute(scoreSql.transfer, resourceId, thread.key)
     this.#db.execute(sql.removeContext, thread.key)
     transferDependents(this.#db, thread.id, resourceId, this.now())
     return this.#load({ ...thread, resourceId }, false).thread
@@ -286,7 +290,7 @@ export class SqlTables implements ThreadTables {
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
     const removed = this.#db.run(sql.removeSettled, thread.key, before, limit) + this.#db.run(sql.removeRuns, thread.key, before, limit)
-    return removed + this.steps.removeBefore(thread, before, limit)
+    return removed + this.steps.removeBefore(thread, before, limit) + this.scores.removeBefore(thread, before, limit)
   }
 
   pruning(): PruningRecord | undefined {

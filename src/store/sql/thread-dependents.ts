@@ -1,6 +1,7 @@
 import { notificationSql, touched } from './notifications/sql.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { scoreSql } from './scores/scores.ts'
 import { stepSql } from './steps/sql.ts'
 import { forgetWatches, transferWatches } from './watches/watches.ts'
 import { workflowSql } from './workflows/workflows.ts'
@@ -101,6 +102,7 @@ export function purgeThread(statements: Statements, key: number): boolean {
     statements.run(stepSql.purgeUses, key, purgeRows),
     statements.run(stepSql.purgeTakeovers, key, purgeRows),
     statements.run(workflowSql.purgeSteps, key, purgeRows),
+    statements.run(scoreSql.purge, key, purgeRows),
   ]
   statements.execute(sql.purgeLanes, key)
   statements.execute(workflowSql.purgeRun, key)

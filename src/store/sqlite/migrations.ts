@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema } from '../sql/usage.ts'
+import { scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
@@ -12,7 +13,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
  */
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
-  workflowSchema,
+  workflowSchema, scoreSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

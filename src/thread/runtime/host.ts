@@ -22,7 +22,7 @@ import type { LocalCall } from '../send/waiters.ts'
 import type { RunTurn } from './run-slots.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { restoreOptions } from '../send/stored-options.ts'
-import type { HostAbort, RunRequest, Titler } from './runnable.ts'
+import type { HostAbort, PreparedRun, RunRequest } from './runnable.ts'
 import { seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often without ending is parked. */
@@ -54,7 +54,7 @@ export class ThreadHost implements RunHost {
   /** Pending signals are cancelled with the end of the run; those with an `ord` up to this, before the next run begins. */
   #clearUpTo: number | undefined
   #runEnded = Promise.withResolvers<void>()
-  #titler: Titler | undefined
+  #afterRun: Pick<PreparedRun, 'titler' | 'scores'> = { titler: undefined }
   #suspended = false
   /** From the start of a run until its callers have its result. */
   #performing = false
@@ -285,7 +285,7 @@ export class ThreadHost implements RunHost {
         },
         this.#runtime.environment,
       )
-      this.#titler = setup.titler
+      this.#afterRun = setup
       if (begun.resumed) await this.#findInterrupts((id) => this.#interruptNext.add(id))
       started = new Run(setup, this)
     } catch (error) {
@@ -393,15 +393,15 @@ export class ThreadHost implements RunHost {
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { end, call, ...rest } = commit
-    const titler = end?.status === 'finished' ? this.#titler : undefined
-    const titleSlot = titler && this.#runtime.titles.reserve(this.fence.threadId, titler)
+    const { titler, scores } = this.#afterRun
+    const titleSlot = titler && end?.status === 'finished' ? this.#runtime.titles.reserve(this.fence.threadId, titler) : undefined
     let committed: StepCommitted
     const cleared = end !== undefined && this.#clearUpTo !== undefined && end.status !== 'suspended' && end.status !== 'rejected'
     try {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
       if (call) step.call = { ...call, window: (this.#begun as BegunRun).window, usage: { ...call.usage } }
-      if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until)
+      if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until, scores?.rows)
       committed = await this.#commitStep(step)
       this.#lostOptions = undefined
     } catch (error) {
@@ -416,11 +416,12 @@ export class ThreadHost implements RunHost {
     if (this.#heldBack) this.confirmLease()
     const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
     if (gone) announceEnded(this.#runtime, gone)
-    if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
+    if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, titler)
     this.live.committed((drainedRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#recordDrained(taken, commit.step + 1, this.#run?.processors.guardsInput ?? false)
     if (ended) {
       this.#drained.settle(end)
+      if (end?.status === 'finished') scores?.onStored()
       // A suspended run is ended by the caller of the abort. Without pending signals, later ones are not meant.
       if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearUpTo = undefined
       if (cleared) this.#announceCleared()

@@ -113,8 +113,12 @@ export function inputChunks({ run: { runId, agentId }, taken, resumed }: BegunRu
   return [start, ...drainedRows(taken).flatMap((row) => (row.role === 'signal' ? signalToDataChunk(rowToSignal(row), runId) : []))]
 }
 
+type FinishedEnd = Extract<RunEnd, { titleUntil?: number }>
+
 /** The end of a run as it is stored. `unread`: no model was called; `clearPending`: pending signals are cancelled with it. */
-export function runEnd(end: RunCommitEnd, unread: boolean, clearPending: boolean, titleUntil: number | undefined): RunEnd {
+export function runEnd(
+  end: RunCommitEnd, unread: boolean, clearPending: boolean, titleUntil: number | undefined, scores: FinishedEnd['scores'],
+): RunEnd {
   if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
   if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, unread) }
   const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
@@ -122,6 +126,7 @@ export function runEnd(end: RunCommitEnd, unread: boolean, clearPending: boolean
   if (end.status === 'failed' && unread) ended.error = { ...ended.error, code: codeOf(end.error), unread: true }
   if (clearPending) ended.clearPending = true
   if (titleUntil !== undefined) ended.titleUntil = titleUntil
+  if (scores && end.status === 'finished') ended.scores = scores
   return ended
 }
 

@@ -6,6 +6,8 @@ import type { Chunk } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunSetup } from '../../run/loop/run-contract.ts'
+import type { AgentScorers } from '../../scorers/contract.ts'
+import type { NewScore } from '../../store/contract/scores.ts'
 import type { BegunRun, Fence, MailboxRow, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
@@ -24,6 +26,8 @@ export interface Runnable {
   titler?(): Promise<Titler>
   /** The window of a call: the part of history that the prompt begins with. */
   window(options: AgentExecutionOptions): Window
+  /** The scorers of its runs for a request; undefined where it has none. */
+  readonly scorers?: ((options: Pick<AgentExecutionOptions, 'requestContext'>) => AgentScorers | Promise<AgentScorers>) | undefined
   /** Whether a processor of the agent may reject input. */
   readonly canRejectInput?: boolean
   /**
@@ -67,6 +71,8 @@ export type Titler = (text: string, signal: AbortSignal, threadId: string) => Pr
 /** The setup of a run, and the function that writes the title of its thread, where one is due. */
 export interface PreparedRun extends RunSetup {
   titler: Titler | undefined
+  /** The work to score the run: `rows` are stored with its end, then `onStored` is called. */
+  scores?: { rows: readonly NewScore[]; onStored(): void }
 }
 
 export interface RunRequest {

@@ -17,6 +17,18 @@ async function suspend(store: ThreadStore, threadId: string, ...toolCallIds: str
 /** What two processes that run, take over and decide one thread at the same time may rely on. */
 export const runWriterCases: StoreWriterCase[] = [
   {
+    name: '[J4.2] of two claims of one score one gets it',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const run = await start(one, 'a', { threadId: `thread-${nth}` })
+      const scores = [{ scorerId: `tone-${nth}`, version: '1' }]
+      await commit(one, run, { rows: [row('said', 'assistant')], drain: true, end: { status: 'finished', scores } })
+      const now = Date.now() + 1_000
+      const claim = { now, until: now + 1e9, limit: 10, agentIds: ['agent-1'] }
+      const claims = await together(() => one.claimScores(claim), () => two.claimScores(claim))
+      assert.deepEqual(claims.flat().map(({ scorerId, attempts }) => [scorerId, attempts]), [[`tone-${nth}`, 1]])
+    }),
+  },
+  {
     name: '[R1.2] [R1.6] of two claims of a thread with a pending signal one gets the lease',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`

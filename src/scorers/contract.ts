@@ -1,0 +1,105 @@
+import type { Usage } from '../message/chunk.ts'
+import type { Message } from '../message/message.ts'
+
+/** What a scorer of type `agent` gets as its input. */
+export interface AgentScorerInput {
+  /** The messages that the run was given. */
+  inputMessages: Message[]
+  /** The messages of history that the prompt had before them. */
+  rememberedMessages: Message[]
+  /** The instructions of the agent, as texts. */
+  systemMessages: string[]
+}
+
+/** A tool call of a run, for scorers of type `trajectory`. */
+export interface TrajectoryStep {
+  stepType: 'tool_call'
+  name: string
+  toolArgs: unknown
+  toolResult?: unknown
+  success: boolean
+}
+
+/** What a run took. */
+export interface RunMetrics {
+  /** From the begin of the run to its end. */
+  durationMs: number
+  usage: Usage
+  /** How many model calls the run made, where it is known. */
+  steps?: number
+}
+
+/** A run, or any pair of input and output, that is to be scored. */
+export interface ScorerRun<Input = unknown, Output = unknown> {
+  input: Input
+  output: Output
+  /** The answer that was expected, for scorers that compare. */
+  groundTruth?: unknown
+  /** Values of the request, as plain JSON. */
+  requestContext?: Readonly<Record<string, unknown>>
+  /** Defaults to a new id. */
+  runId?: string
+  /** What the run took, where it is known. */
+  metrics?: RunMetrics
+  /** Aborts the judge. */
+  abortSignal?: AbortSignal
+}
+
+export const stageNames = ['preprocess', 'analyze', 'generateScore', 'generateReason'] as const
+/** The name of a stage of a scorer. */
+export type StageName = (typeof stageNames)[number]
+
+/** What the stages before returned. */
+export interface StageResults {
+  preprocessStepResult?: unknown
+  analyzeStepResult?: unknown
+}
+
+/** The result of a scorer: a score, or the reason why this run has none. */
+export type ScorerResult = ScoredResult | UnscoredResult
+
+/** A score, with what the stages returned. */
+export interface ScoredResult extends StageResults {
+  runId: string
+  score: number
+  reason?: string
+  /** The prompts that the judge received, by stage. */
+  prompts: Partial<Record<StageName, string>>
+  /** What the calls of the judge took together; undefined without a judge. */
+  usage?: Usage
+  notScorable?: undefined
+}
+
+/** The stage that declared the run not scorable, and why. */
+export interface UnscoredResult {
+  runId: string
+  notScorable: { step: StageName; reason?: string }
+  score?: undefined
+}
+
+/** What Heed needs of a scorer. `createScorer` makes one. */
+export interface ScorerLike {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** Which input and output it expects: those of an agent, its tool calls, values of its own schemas, or any. */
+  readonly type: 'agent' | 'trajectory' | 'values' | 'any'
+  /** Distinguishes scores that were made by different code or prompts. */
+  readonly version: string
+  /** Whether a higher or a lower score is the better one. */
+  readonly better: 'higher' | 'lower'
+  run(run: ScorerRun<never, never>): Promise<ScorerResult>
+}
+
+/** Which runs are scored. `ratio`: this share of all runs, the same runs for every scorer with this rate. `none`: no sampling, all runs. */
+export type ScorerSampling = { type: 'ratio'; rate: number } | { type: 'none' }
+
+/** A scorer of an agent. Its runs on threads are scored after they finished, by any process of the agent. */
+export interface AgentScorerEntry {
+  scorer: ScorerLike
+  /** Defaults to all runs. */
+  sampling?: ScorerSampling
+}
+
+/** The scorers of an agent, by names of your choice. Undefined entries are left out. */
+export type AgentScorers = Record<string, AgentScorerEntry | undefined>

@@ -1,0 +1,27 @@
+export { createScorer, notScorable, Scorer, ScorerDraft } from './scorer.ts'
+export type {
+  JudgedReason, JudgedScore, JudgedStage, NotScorable, ScorerConfig, ScorerType, StageContext, StageFunction,
+} from './scorer.ts'
+export type {
+  AgentScorerInput, RunMetrics, ScoredResult, ScorerLike, ScorerResult, ScorerRun, StageName, StageResults, TrajectoryStep, UnscoredResult,
+} from './contract.ts'
+export type { JudgeConfig } from './judge.ts'
+export { groundsOf, questionOf, textOf, trajectoryOf } from './messages.ts'
+export {
+  createCostScorer, createKeywordCoverageScorer, createLatencyScorer, createSchemaMatchScorer, createSimilarityScorer,
+  createToolCallAccuracyScorer,
+} from './builtin/measured.ts'
+export type { AgentScorer, CostOptions, LatencyOptions, ToolCallAccuracyOptions } from './builtin/measured.ts'
+export {
+  createAnswerRelevancyScorer, createBiasScorer, createFaithfulnessScorer, createHallucinationScorer, createPromptAlignmentScorer,
+  createToxicityScorer,
+} from './builtin/judged.ts'
+export type { GroundedScorerOptions, JudgedScorerOptions } from './builtin/judged.ts'
+export { runEvals } from './evals/run-evals.ts'
+export type {
+  EvalResult, EvalScorer, EvaluatedItem, FunctionScore, RunEvalsOptions, ScorerFunction, Threshold, ThresholdResult,
+} from './evals/run-evals.ts'
+export type { EvalData, EvalItem } from './evals/data.ts'
+export type { EvalFunction, EvalTarget, TargetOptions } from './evals/target.ts'
+export { compareEvals } from './evals/compare.ts'
+export type { ScoreChange } from './evals/compare.ts'

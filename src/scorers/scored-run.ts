@@ -1,0 +1,67 @@
+import type { Usage } from '../message/chunk.ts'
+import { joinRows } from '../message/join.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { ScoreRow } from '../store/contract/scores.ts'
+import type { RunRow, ThreadStore } from '../store/contract/threads.ts'
+import type { AgentScorerInput, ScorerRun } from './contract.ts'
+import type { Message } from '../message/message.ts'
+
+/** The most rows of a run that are scored. */
+const maxRows = 2_000
+const pageRows = 200
+
+export interface StoredRun {
+  run: RunRow
+  scored: ScorerRun<AgentScorerInput, Message[]>
+}
+
+/** A run with its input, its answer and what its first prompt had, as they are stored. Undefined where they were deleted. */
+export async function readStoredRun(store: ThreadStore, { threadId, resourceId, runId }: ScoreRow): Promise<StoredRun | undefined> {
+  const scope = { threadId, resourceId }
+  const thread = await store.getThread(scope)
+  const run = thread && (await store.getRun(scope, runId))
+  const prompt = run && (await store.readPrompt(scope, runId, 0))
+  const last = prompt?.rows.at(-1)
+  if (!run || !prompt || last?.seq === undefined) return undefined
+  const input = prompt.rows.filter((row) => row.runId === runId)
+  const added = [...input, ...(await rowsOfRun(store, scope, runId, last.seq))]
+  const output = joinRows(added.filter((row) => row.role === 'assistant'))
+  return {
+    run,
+    scored: {
+      runId,
+      input: {
+        inputMessages: joinRows(input.filter(isInput)),
+        rememberedMessages: joinRows(prompt.rows.filter((row) => row.runId !== runId)),
+        systemMessages: prompt.head ? systemTexts(prompt.head.text) : [],
+      },
+      output,
+      ...(run.endedAt !== undefined && run.usage
+        ? { metrics: { durationMs: run.endedAt - run.startedAt, usage: run.usage as object as Usage, steps: run.step } }
+        : {}),
+    },
+  }
+}
+
+/** The rows that a run appended after its first prompt. The rows of the next run follow them. */
+async function rowsOfRun(
+  store: ThreadStore, scope: { threadId: string; resourceId: string }, runId: string, after: number,
+): Promise<MessageRow[]> {
+  const found: MessageRow[] = []
+  while (found.length < maxRows) {
+    const { rows, more } = await store.listRows(scope, { after: found.at(-1)?.seq ?? after, limit: pageRows })
+    const own = rows.filter((row) => row.runId === runId)
+    found.push(...own)
+    if (!more || own.length < rows.length) break
+  }
+  return found
+}
+
+function isInput({ role }: MessageRow): boolean {
+  return role === 'user' || role === 'signal'
+}
+
+function systemTexts(head: string): string[] {
+  const { system } = JSON.parse(head) as { system: ReadonlyArray<{ content: string }> }
+  return system.map(({ content }) => content)
+}

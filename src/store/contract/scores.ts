@@ -1,0 +1,67 @@
+import type { JSONObject } from '../../base/json.ts'
+import type { DueClaim } from './notifications.ts'
+
+/** The work to score a run with one scorer: stored with the end of the run. */
+export interface NewScore {
+  scorerId: string
+  /** The version of the scorer. A run has one score of a version. */
+  version: string
+}
+
+/** `pending`: due, or claimed by a process. The others are final. */
+export type ScoreState = 'pending' | 'scored' | 'not_scorable' | 'failed'
+
+/** A score of a run, or the work to make it. */
+export interface ScoreRow extends NewScore {
+  /** Ascending in the order in which runs ended. */
+  key: number
+  threadId: string
+  resourceId: string
+  agentId: string
+  runId: string
+  state: ScoreState
+  /** How often it was claimed. */
+  attempts: number
+  score?: number
+  /** Why it has this score, or none. */
+  reason?: string
+  error?: JSONObject
+  /** What the judge took. */
+  usage?: JSONObject
+  createdAt: number
+  /** When it got its final state. */
+  settledAt?: number
+}
+
+/** What became of a claimed score. `retryAt`: it failed and is due again then. */
+export type ScoreSettlement =
+  | { state: 'scored'; score: number; reason?: string; usage?: JSONObject }
+  | { state: 'not_scorable'; reason?: string }
+  | { state: 'failed'; error: JSONObject; retryAt?: number }
+
+/** Which scores are listed: those that meet all conditions. */
+export interface ScoreQuery {
+  threadId?: string
+  resourceId?: string
+  runId?: string
+  agentId?: string
+  scorerId?: string
+  state?: ScoreState
+  /** Those with a lower key. */
+  before?: number
+  limit: number
+}
+
+/**
+ * Scores of runs, in the database of the threads: the commit that ends a run stores the work. A claimed score is hidden from other claims
+ * until `until`; if the claimer dies, the next claim gets it. Scores are deleted with their thread.
+ */
+export interface ScoreStore {
+  claimScores(claim: Pick<DueClaim, 'now' | 'until' | 'limit' | 'agentIds'>): Promise<ScoreRow[]>
+  /** False if the score was claimed again since this attempt, was settled, or is gone: nothing is stored. */
+  settleScore(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean>
+  /** When the next score of these agents is due. */
+  nextScoreDue(agentIds: readonly string[]): Promise<number | undefined>
+  /** The newest first. */
+  listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }>
+}

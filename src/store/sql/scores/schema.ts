@@ -1,0 +1,27 @@
+/** Version 10: scores of runs, and the work to make them. `due_at` is null in a final state. */
+export const scoreSchema = `
+  CREATE TABLE heed_scores (
+    key INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    thread_id TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    scorer_id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    state TEXT NOT NULL,
+    due_at INTEGER,
+    attempts INTEGER NOT NULL,
+    score REAL,
+    reason TEXT,
+    error TEXT,
+    usage TEXT,
+    created_at INTEGER NOT NULL,
+    settled_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_scores_run ON heed_scores (run_id, thread, scorer_id, version);
+  CREATE INDEX heed_scores_due ON heed_scores (agent_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_scores_thread ON heed_scores (thread, key);
+  CREATE INDEX heed_scores_resource ON heed_scores (resource_id, key);
+  CREATE INDEX heed_scores_agent ON heed_scores (agent_id, key);
+`

@@ -1,0 +1,133 @@
+import type { JSONObject } from '../../../base/json.ts'
+import type { DueClaim } from '../../contract/notifications.ts'
+import type { NewScore, ScoreQuery, ScoreRow, ScoreSettlement, ScoreState } from '../../contract/scores.ts'
+import type { RunRecord, ThreadRecord } from '../../core/records.ts'
+import type { ScoreTable } from '../../core/tables.ts'
+import { longestWaiting } from '../notifications/dispatch.ts'
+import type { SqlValue, Statements } from '../statements.ts'
+
+interface ScoreRecord {
+  key: number
+  threadId: string
+  resourceId: string
+  agentId: string
+  runId: string
+  scorerId: string
+  version: string
+  state: ScoreState
+  attempts: number
+  score: number | null
+  reason: string | null
+  error: string | null
+  usage: string | null
+  createdAt: number
+  settledAt: number | null
+}
+
+const columns = `
+  key, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, run_id AS runId, scorer_id AS scorerId, version, state,
+  attempts, score, reason, error, usage, created_at AS createdAt, settled_at AS settledAt`
+
+/** The statements of scores. */
+export const scoreSql = {
+  add: `
+    INSERT INTO heed_scores (thread, thread_id, resource_id, agent_id, run_id, scorer_id, version, state, due_at, attempts, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, 0, ?8) ON CONFLICT DO NOTHING`,
+  due: `SELECT ${columns} FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  take: `UPDATE heed_scores SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
+  nextDue: `SELECT min(due_at) AS at FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL`,
+  settle: `
+    UPDATE heed_scores SET state = ?1, score = ?2, reason = ?3, error = ?4, usage = ?5, due_at = ?6, settled_at = ?7
+    WHERE key = ?8 AND attempts = ?9 AND state = 'pending'`,
+  transfer: `UPDATE heed_scores SET resource_id = ? WHERE thread = ?`,
+  purge: `DELETE FROM heed_scores WHERE key IN (SELECT key FROM heed_scores WHERE thread = ?1 ORDER BY key LIMIT ?2)`,
+  removeBefore: `
+    DELETE FROM heed_scores WHERE key IN (
+      SELECT key FROM heed_scores WHERE thread = ?1 AND settled_at < ?2 ORDER BY key LIMIT ?3)`,
+}
+
+export class SqlScores implements ScoreTable {
+  readonly #db: Statements
+
+  constructor(statements: Statements) {
+    this.#db = statements
+  }
+
+  add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void {
+    for (const { scorerId, version } of scores) {
+      this.#db.execute(scoreSql.add, thread.key, thread.id, thread.resourceId, run.agentId, run.runId, scorerId, version, now)
+    }
+  }
+
+  /** Removes scores that were settled before this time; returns how many. */
+  removeBefore(thread: ThreadRecord, before: number, limit: number): number {
+    return this.#db.run(scoreSql.removeBefore, thread.key, before, limit)
+  }
+}
+
+export function claimScores(
+  statements: Statements, { now, until, limit, agentIds }: Pick<DueClaim, 'now' | 'until' | 'limit' | 'agentIds'>,
+): ScoreRow[] {
+  statements.lockDomain?.('scores')
+  const nextOf = (agentId: string) => statements.one<{ at: number | null }>(scoreSql.nextDue, agentId)?.at ?? undefined
+  const taken: ScoreRow[] = []
+  for (const agentId of longestWaiting(agentIds, now, nextOf)) {
+    const due = statements.all<ScoreRecord>(scoreSql.due, agentId, now, limit - taken.length)
+    for (const record of due) {
+      statements.execute(scoreSql.take, until, record.key)
+      taken.push(scoreRow({ ...record, attempts: record.attempts + 1 }))
+    }
+  }
+  return taken
+}
+
+export function settleScore(
+  statements: Statements, { key, attempts }: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number,
+): boolean {
+  const { state } = settlement
+  const retryAt = state === 'failed' ? settlement.retryAt : undefined
+  const changed = statements.run(
+    scoreSql.settle,
+    retryAt === undefined ? state : 'pending',
+    state === 'scored' ? settlement.score : null,
+    state === 'failed' ? null : (settlement.reason ?? null),
+    state === 'failed' ? JSON.stringify(settlement.error) : null,
+    state === 'scored' && settlement.usage ? JSON.stringify(settlement.usage) : null,
+    retryAt ?? null,
+    retryAt === undefined ? now : null,
+    key,
+    attempts,
+  )
+  return changed === 1
+}
+
+export function nextScoreDue(statements: Statements, agentIds: readonly string[]): number | undefined {
+  const times = agentIds.flatMap((agentId) => statements.one<{ at: number | null }>(scoreSql.nextDue, agentId)?.at ?? [])
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+export function listScores(statements: Statements, query: ScoreQuery): { scores: ScoreRow[]; more: boolean } {
+  const { threadId, resourceId, runId, agentId, scorerId, state, before, limit } = query
+  const wanted = Object.entries({
+    'thread = (SELECT t.key FROM heed_threads t WHERE t.id = ?)': threadId, 'resource_id = ?': resourceId, 'run_id = ?': runId,
+    'agent_id = ?': agentId, 'scorer_id = ?': scorerId, 'state = ?': state, 'key < ?': before,
+  }).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
+  // Rows of a deleted thread are removed some time after it.
+  const exists = 'EXISTS (SELECT 1 FROM heed_threads e WHERE e.key = heed_scores.thread)'
+  const where = [exists, ...wanted.map(([condition]) => condition)].join(' AND ')
+  const values: SqlValue[] = wanted.map(([, value]) => value)
+  const text = `SELECT ${columns} FROM heed_scores WHERE ${where} ORDER BY key DESC LIMIT ?`
+  const found = statements.all<ScoreRecord>(text, ...values, limit + 1)
+  return { scores: found.slice(0, limit).map(scoreRow), more: found.length > limit }
+}
+
+function scoreRow({ score, reason, error, usage, settledAt, ...record }: ScoreRecord): ScoreRow {
+  return {
+    ...record,
+    ...(score !== null && { score }),
+    ...(reason !== null && { reason }),
+    ...(error !== null && { error: JSON.parse(error) as JSONObject }),
+    ...(usage !== null && { usage: JSON.parse(usage) as JSONObject }),
+    ...(settledAt !== null && { settledAt }),
+  }
+}

@@ -4,6 +4,27 @@ const postgres = 'test/postgres/store.test.ts'
 const recall = 'test/memory/specification/recall.test.ts'
 /** Tests elsewhere that show the effect of options. */
 export const cited: Cited[] = [
+  {
+    file: 'test/options/probes/workflows.ts',
+    covers: {
+      Heed: 'workflows',
+      'Workflow.branch': 'first',
+      'Workflow.foreach': 'concurrency',
+      'Workflow.map': 'id',
+      'Workflow.sleep': 'id',
+      'Workflow.sleepUntil': 'id',
+      'Workflow.waitForEvent': 'schema timeoutMs',
+      'WorkflowRun.start': 'inputData initialState requestContext',
+      'WorkflowRun.resume': 'step step.id label resumeData',
+      'WorkflowRun.observe': 'after',
+      'WorkflowRun.sendEvent': 'id',
+      'WorkflowRun.timeTravel': 'step step.id inputData initialState requestContext runId',
+      createWorkflow: 'id description inputSchema outputSchema stateSchema metadata retryConfig retryConfig.attempts retryConfig.delay options options.validateInputs',
+      createStep: 'id description inputSchema outputSchema stateSchema suspendSchema resumeSchema requestContextSchema retries idempotent timeoutMs metadata execute structuredOutput structuredOutput.schema',
+      cloneStep: 'id',
+      cloneWorkflow: 'id',
+    },
+  },
   { file: 'test/workflow/agent-tools.test.ts', covers: { Agent: 'workflows' } },
   {
     file: 'src/scorers/scorer.test.ts',

@@ -15,7 +15,7 @@ import { comparedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
-import { scoreSql, SqlScores } from './scores/scores.ts'
+import { SqlScores } from './scores/scores.ts'
 import { SqlSteps } from './steps/steps.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 import { checkUsage, movedWithThread } from './usage.ts'
@@ -187,7 +187,6 @@ export class SqlTables implements ThreadTables {
     this.writeLoaded()
     this.#db.execute(sql.transferThread, resourceId, thread.key)
     this.#db.execute(sql.transferRuns, resourceId, thread.key)
-    this.#db.execute(scoreSql.transfer, resourceId, thread.key)
     this.#db.execute(sql.removeContext, thread.key)
     transferDependents(this.#db, thread.id, resourceId, this.now())
     return this.#load({ ...thread, resourceId }, false).thread

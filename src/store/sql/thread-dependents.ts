@@ -86,6 +86,7 @@ export function transferSubscriptions(statements: Statements, threadId: string, 
 export function transferDependents(statements: Statements, threadId: string, resourceId: string, now: number): void {
   for (const transfer of [transferNotifications, transferSchedules, transferSubscriptions]) transfer(statements, threadId, resourceId)
   transferWatches(statements, threadId, resourceId, now)
+  statements.execute(scoreSql.transfer, resourceId, threadId)
 }
 
 /** How many rows of each table one transaction deletes; others delete the rest. */

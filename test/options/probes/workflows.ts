@@ -11,12 +11,6 @@ const number = z.object({ n: z.number() })
 export const workflows: Probe[] = [
   {
     title: 'a workflow, its steps and their schemas',
-    covers: {
-      WorkflowConfig: 'id description inputSchema outputSchema stateSchema metadata retryConfig retryConfig.attempts retryConfig.delay options options.validateInputs',
-      StepConfig: 'id description inputSchema outputSchema stateSchema suspendSchema resumeSchema requestContextSchema retries idempotent timeoutMs metadata execute',
-      StartArgs: 'inputData initialState requestContext', ResumeArgs: 'step step.id label resumeData', cloneStep: 'id', cloneWorkflow: 'id',
-      HeedConfig: 'workflows',
-    },
     async run() {
       let tries = 0
       const step = createStep({
@@ -53,11 +47,6 @@ export const workflows: Probe[] = [
   },
   {
     title: 'the methods of a workflow and of its runs',
-    covers: {
-      Workflow: 'branch.first foreach.concurrency map.id sleep.id sleepUntil.id waitForEvent.schema waitForEvent.timeoutMs',
-      WorkflowRun: 'observe.after sendEvent.id', TimeTravelArgs: 'step step.id inputData initialState requestContext runId',
-      createStep: 'structuredOutput structuredOutput.schema',
-    },
     async run() {
       const [a, b] = ['a', 'b'].map((id) => createStep({ id, inputSchema: z.any(), outputSchema: z.string(), execute: () => id }))
       let most = 0

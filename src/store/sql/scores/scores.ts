@@ -39,7 +39,7 @@ export const scoreSql = {
   settle: `
     UPDATE heed_scores SET state = ?1, score = ?2, reason = ?3, error = ?4, usage = ?5, due_at = ?6, settled_at = ?7
     WHERE key = ?8 AND attempts = ?9 AND state = 'pending'`,
-  transfer: `UPDATE heed_scores SET resource_id = ? WHERE thread = ?`,
+  transfer: `UPDATE heed_scores SET resource_id = ?1 WHERE thread = (SELECT t.key FROM heed_threads t WHERE t.id = ?2)`,
   purge: `DELETE FROM heed_scores WHERE key IN (SELECT key FROM heed_scores WHERE thread = ?1 ORDER BY key LIMIT ?2)`,
   removeBefore: `
     DELETE FROM heed_scores WHERE key IN (

@@ -75,6 +75,7 @@ export interface UnscoredResult {
   runId: string
   notScorable: { step: StageName; reason?: string }
   score?: undefined
+  reason?: undefined
 }
 
 /** What Heed needs of a scorer. `createScorer` makes one. */

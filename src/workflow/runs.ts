@@ -33,6 +33,7 @@ export interface WorkflowRunQuery {
 /** The runs of a workflow. */
 export abstract class WorkflowRuns<Input, Output, State> {
   abstract readonly id: string
+  /** @internal */
   abstract readonly graph: WorkflowGraph
   #place: RunPlace | undefined
   #threads: ThreadPlace | undefined

@@ -31,6 +31,7 @@ const wrong: Record<string, string[]> = {
   send: ['trip', 'Hello', '--wait', 'forever'],
   tail: [],
   inbox: ['trip', '--status', 'lost'],
+  eval: ['--concurrency', 'many'],
   doctor: ['one.ts', 'two.ts'],
   'policy check': [],
 }

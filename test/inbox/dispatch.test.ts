@@ -79,7 +79,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await clock.advance(hour)
     expect(calls()).toBe(0)
     for (const limit of [0, -1, 1.5, Number.NaN]) await expect(heed.tick({ limit })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'limit' } })
-    expect(await heed.tick({ limit: 2 })).toEqual({ threads: 0, notifications: 2, schedules: 0, watches: 0, pruned: 0 })
+    expect(await heed.tick({ limit: 2 })).toEqual({ threads: 0, notifications: 2, schedules: 0, watches: 0, scores: 0, pruned: 0 })
     expect(await heed.tick()).toMatchObject({ notifications: 1 })
     expect(await heed.tick()).toMatchObject({ notifications: 0 })
     await soon(calls).toBeGreaterThan(0)

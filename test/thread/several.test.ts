@@ -48,7 +48,7 @@ describe.each(sharedPlaceKinds())('several agents, $name', ({ make }) => {
     const stranger = new Agent({ id: 'stranger', model: scriptedModel([]) })
     const second = openHeed({ stranger }, place.store())
     await second.start()
-    expect(await second.tick()).toEqual({ threads: 0, notifications: 0, schedules: 0, watches: 0, pruned: 0 })
+    expect(await second.tick()).toEqual({ threads: 0, notifications: 0, schedules: 0, watches: 0, scores: 0, pruned: 0 })
     await second.close()
 
     const model = scriptedModel(['Written.'])

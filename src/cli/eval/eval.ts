@@ -24,7 +24,8 @@ type Evals = Record<string, Scorers.RunEvalsOptions<never, unknown>>
 /** Runs the evaluations of a file one after the other, and stores and compares their results. */
 export async function runEvalFile(command: EvalCommand, output: Output): Promise<ExitCode> {
   const concurrency = readCount(command.concurrency)
-  const file = findUserFile(command.file ?? defaultFiles.find((name) => existsSync(name)) ?? defaultFiles[0])
+  const named = command.file ?? defaultFiles.find((name) => existsSync(name)) ?? defaultFiles[0]
+  const file = findUserFile(named, process.cwd(), 'your evaluations')
   loadEnvironment(command.envFile)
   const exported = await importUserFile(file)
   const evals = chosen(readEvals(exported, file), command.only)

@@ -20,11 +20,11 @@ interface UserModule {
 const defaultFiles = ['heed.ts', 'heed.js', 'heed.mjs', 'src/heed.ts', 'src/heed.js', 'src/heed.mjs']
 
 /** The path of the user's module. */
-export function findUserFile(named: string | undefined, folder = process.cwd()): string {
+export function findUserFile(named: string | undefined, folder = process.cwd(), what = 'your Heed'): string {
   if (named !== undefined) {
     const file = resolve(folder, named)
     if (existsSync(file) && statSync(file).isFile()) return file
-    throw missing(`there is no file ${named}.`, 'Name the file that exports your Heed.')
+    throw missing(`there is no file ${named}.`, `Name the file that exports ${what}.`)
   }
   const found = defaultFiles.map((name) => resolve(folder, name)).find((file) => existsSync(file))
   if (found !== undefined) return found

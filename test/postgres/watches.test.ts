@@ -20,7 +20,11 @@ async function tried(): Promise<boolean | undefined> {
   return inDatabase(async (query) => {
     await query(`BEGIN; SELECT 1 FROM "${place.schema}".heed_watches FOR UPDATE`)
     const settled = settle(store, claimed as ClaimedCandidate, match)
-    const waits = () => query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${place.schema}%'`)
+    // Within a transaction, PostgreSQL answers from the sessions that it saw first until they are forgotten.
+    const waits = async () => {
+      await query('SELECT pg_stat_clear_snapshot()')
+      return query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${place.schema}%'`)
+    }
     await expect.poll(async () => (await waits()).rows.length, { timeout: 60_000 }).toBeGreaterThan(0)
     await two.registerWatch(onThread('theirs', { ...theirs, threadId: 'theirs', categories: ['urgent'] }))
     await add(two, inbound('after', theirs))

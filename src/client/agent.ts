@@ -17,7 +17,7 @@ import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/options.ts'
 import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
-import { checkRunOptions, checkSend, decisionFields, scopeFields } from './fields.ts'
+import { checkRunOptions, checkSend, decisionFields, listed, scopeFields } from './fields.ts'
 import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
 import { SchedulesClient } from './schedules.ts'
@@ -306,7 +306,7 @@ export class AgentClient {
   ): Promise<{ signals: Array<OverWire<ListedSignal>>; more: boolean }> {
     checkNames('listSignals()', query, [...scopeFields, 'state', 'limit', 'before'])
     const { threadId, state, ...rest } = query
-    return this.#connection.json(this.#threadPath(threadId, 'signals'), { query: { ...rest, state: state?.join(',') } })
+    return this.#connection.json(this.#threadPath(threadId, 'signals'), { query: { ...rest, state: listed('state', state) } })
   }
 
   /** Continues a parked run, by default the newest one, from its last finished step. */

@@ -1,4 +1,5 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkName, checkNames, describeValue, refused } from '../base/arguments.ts'
+import { isObject } from '../base/json.ts'
 
 /** The fields of requests. Servers ignore others, which clients of other versions send; a misspelt field must not be ignored here. */
 export const scopeFields = ['threadId', 'resourceId']
@@ -14,6 +15,23 @@ const runFields = [
   'maxSteps', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions', 'requestContext', 'instructions', 'system',
   'structuredOutput', 'requireToolApproval', 'clientTools',
 ]
+
+/** The agent and the thread of a page. Without this check, a missing one would be noticed by the first request alone. */
+export function checkPage(of: string, given: { agent: unknown; threadId?: unknown; resourceId?: unknown }): void {
+  const { agent, threadId, resourceId } = given
+  if (!isObject(agent) || typeof agent.sendMessage !== 'function') {
+    const wanted = "an agent of a client, such as new HeedClient({ baseUrl }).getAgent('guide')"
+    throw refused(`${of}: agent`, `${wanted}, and not ${describeValue(agent)}`)
+  }
+  if ('threadId' in given) checkName(`${of}: threadId`, threadId)
+  if (resourceId !== undefined) checkName(`${of}: resourceId`, resourceId)
+}
+
+/** The values of a filter, as a query has them. */
+export function listed(field: string, values: readonly string[] | undefined): string | undefined {
+  if (values !== undefined && !Array.isArray(values)) throw refused(field, `a list, such as ['${String(values)}']`)
+  return values?.join(',')
+}
 
 export function checkSend(method: string, send: object, input: 'message' | 'signal' | 'state'): void {
   checkNames(method, send, [input, ...targetFields, ...(input === 'state' ? [] : ['wait'])])

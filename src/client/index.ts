@@ -3,6 +3,7 @@ import type { NotificationRecord, RequestedNotifications } from '../store/contra
 import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/replies.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions, type OverWire } from './connection.ts'
+import { listed } from './fields.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 import { ThreadListSubscription } from './thread-list.ts'
 
@@ -101,7 +102,7 @@ export class HeedClient {
     const filters = ['status', 'priority', 'source', 'kind', 'search', 'limit', 'after']
     checkNames('listNotifications()', query, ['agentId', 'resourceId', 'threadId', ...filters])
     const { status, priority, ...rest } = query
-    return this.#connection.json('/notifications', { query: { ...rest, status: status?.join(','), priority: priority?.join(',') } })
+    return this.#connection.json('/notifications', { query: { ...rest, status: listed('status', status), priority: listed('priority', priority) } })
   }
 
   /** Resolves if the server is alive. */

@@ -4,7 +4,7 @@ import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { MarkedStatus, NotificationRecord, NotificationStatus, RequestedNotifications } from '../store/contract/notifications.ts'
 import { randomKey, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
-import { checkStreamOptions, scopeFields } from './fields.ts'
+import { checkStreamOptions, listed, scopeFields } from './fields.ts'
 
 /** The result of sending a notification. */
 export interface NotificationAnswer {
@@ -62,7 +62,7 @@ export class NotificationsClient {
     checkNames('list()', filter, [...scopeFields, 'status', 'priority', 'source', 'kind', 'search', 'limit', 'after'])
     const { threadId, status, priority, ...query } = filter
     return this.#connection.json(this.#threadPath(threadId), {
-      query: { ...query, status: status?.join(','), priority: priority?.join(',') },
+      query: { ...query, status: listed('status', status), priority: listed('priority', priority) },
     })
   }
 

@@ -2,6 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
+import { checkPage } from '../fields.ts'
 import { decidedCall, isRejected } from '../view/watched-thread.ts'
 import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
 import { contentsOf, decisionsIn, metadataOf, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
@@ -40,6 +41,7 @@ export class HeedChatTransport {
   constructor(options: HeedChatTransportOptions) {
     checkNames('HeedChatTransport', options, ['agent', 'resourceId'])
     const { agent, resourceId } = options
+    checkPage('HeedChatTransport', { agent, resourceId })
     this.#agent = agent
     this.#resourceId = resourceId
   }

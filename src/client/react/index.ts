@@ -2,6 +2,7 @@ import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { checkNames } from '../../base/arguments.ts'
 import type { AgentClient } from '../agent.ts'
 import type { ClientOptions } from '../connection.ts'
+import { checkPage } from '../fields.ts'
 import { HeedClient } from '../index.ts'
 import { WatchedThread, type WatchedState } from '../view/watched-thread.ts'
 
@@ -41,6 +42,7 @@ export interface Thread extends WatchedState {
 export function useThread(options: UseThreadOptions): Thread {
   checkNames('useThread()', options, ['threadId', 'resourceId', 'agent', 'client'])
   const { threadId, resourceId, agent, client } = options
+  if (typeof agent !== 'string') checkPage('useThread()', { agent })
   const remote = typeof agent === 'string' ? clientOf(client).getAgent(agent) : agent
   // Components may create the client and agent in every render: only another server or other headers make it another thread.
   const watched = useMemo(

@@ -8,7 +8,7 @@ import type { MessageInput, MessageInputObject, SignalContents } from '../../sig
 import type { AgentClient, DecidedCall, QueuedOverWire, SendTarget } from '../agent.ts'
 import type { MemoryClient } from '../memory.ts'
 import { randomKey, type ThreadScope } from '../connection.ts'
-import { checkBranches, scopeFields } from '../fields.ts'
+import { checkBranches, checkPage, scopeFields } from '../fields.ts'
 import { emptyView, olderThan, withDecision, type ThreadView, type WaitingApproval } from './thread-view.ts'
 import { ThreadFeed } from './thread-feed.ts'
 
@@ -71,6 +71,7 @@ export class WatchedThread {
 
   constructor(agent: AgentClient, scope: ThreadScope) {
     checkNames('WatchedThread', scope, scopeFields)
+    checkPage('WatchedThread', { agent, threadId: scope.threadId, resourceId: scope.resourceId })
     this.#feed = new ThreadFeed(agent, scope, { inbox: true, watches: true })
     this.#scope = scope
   }

@@ -115,15 +115,18 @@ export const arrows: ArrowTable = {
   ],
   'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'run/**', 'agent/**'],
 
+  // Which version of an agent a run gets, and the states of versions and releases, as pure functions that stores share.
+  'editor/{contract,machine}.ts': pureBase,
+
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
-  'store/contract/**': [...base, 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],
+  'store/contract/**': [...base, 'machine.ts', 'type editor/contract.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],
   // A file is the default, and its driver is loaded when it is first used.
   'store/*.ts': [...base, ...contracts, 'message/**', 'signals/**', 'lazy store/sqlite/**', 'type bus/contract.ts'],
   // What every store does inside a transaction, over one table interface.
-  'store/core/**': [...base, ...contracts, 'machine.ts', 'message/**', 'recall/text/**', 'signals/**'],
+  'store/core/**': [...base, ...contracts, 'machine.ts', 'editor/{contract,machine}.ts', 'message/**', 'recall/text/**', 'signals/**'],
   // What every SQL store needs.
   'store/sql/**': [
-    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'watch/{annotation,machine,replies/machine}.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'editor/{contract,machine}.ts', 'watch/{annotation,machine,replies/machine}.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
     'type bus/contract.ts',
   ],
   // SQLite's own: file, log, workers, caches; and libSQL servers.
@@ -134,7 +137,7 @@ export const arrows: ArrowTable = {
   'store/postgres/**': [
     ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'store/sqlite/migrations.ts', 'recall/**', 'bus/*.ts', 'bus/postgres/**',
   ],
-  'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'signals/**'],
+  'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'type editor/contract.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'signals/**'],
 
   // What answers a question best, of passages and vectors that it is given: pure.
   'recall/rank/**': [...pureBase, 'recall/*.ts', 'recall/text/**', 'type message/**'],
@@ -189,7 +192,7 @@ export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'r
 
 /** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
 export const pure: readonly string[] = [
-  'prompt/**', 'workflow/plan/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts',
+  'prompt/**', 'workflow/plan/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts', 'editor/{contract,machine}.ts',
   'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts',
 ]
 

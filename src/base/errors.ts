@@ -51,6 +51,12 @@ export type HeedErrorCode =
   // Scorers
   /** A stage of a scorer threw, or its judge gave no valid answer. */
   | 'scorer_failed'
+  // Versions of agents
+  /** Another version or release was stored since the one that the caller has read. */
+  | 'edit_conflict'
+  /** The code of the agent does not let it be edited. */
+  | 'edit_locked'
+  | 'unknown_version'
   // Runs and threads
   | 'aborted'
   | 'no_active_run'

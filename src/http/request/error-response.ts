@@ -9,6 +9,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   forbidden: 403,
   thread_forbidden: 403,
   read_only: 403,
+  edit_locked: 403,
   // Not 429: waiting does not help.
   quota_exceeded: 403,
   too_many_watches: 403,
@@ -17,6 +18,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   unknown_agent: 404,
   thread_not_found: 404,
   message_not_found: 404,
+  unknown_version: 404,
   method_not_allowed: 405,
   // Not 404: clients interpret that as a server without this route.
   no_active_run: 409,
@@ -27,6 +29,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   thread_active: 409,
   thread_deleted: 409,
   working_memory_conflict: 409,
+  edit_conflict: 409,
   working_memory_version_gone: 409,
   thread_suspended: 409,
   aborted: 409,

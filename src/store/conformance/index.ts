@@ -1,6 +1,7 @@
 import type { StoreCase, StoreWriterCase } from './fixture.ts'
 import { acceptanceCases } from './runs/acceptance.ts'
 import { drainingCases } from './runs/draining.ts'
+import { editCases } from './runs/edits.ts'
 import { endingCases } from './runs/endings.ts'
 import { leaseCases } from './runs/leases.ts'
 import { nestingCases } from './runs/nesting.ts'
@@ -39,6 +40,7 @@ export const storeConformance: StoreCase[] = [
   ...stepCases,
   ...workflowCases,
   ...scoreCases,
+  ...editCases,
   ...laneCases,
   ...orderCases,
   ...windowCases,

@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { RunEdit } from '../../editor/contract.ts'
 import type { NewScore } from './scores.ts'
 import type { ModelCall, PromptWindow } from './steps.ts'
 import type { WorkflowCommit } from './workflows.ts'
@@ -13,7 +14,10 @@ export type { ApprovalRequest, ChildCall } from '../../message/chunk.ts'
 export type Window = { low: number; high: number } | false
 
 /** The agents that a process may run, by id, with the window of each. */
-export type Windows = ReadonlyMap<string, Window>
+export interface Windows extends ReadonlyMap<string, Window> {
+  /** The agents whose versions are edited: what a run of theirs gets is stored when it begins. */
+  readonly edited?: ReadonlySet<string>
+}
 
 /** A signal in the mailbox of a thread. */
 export interface MailboxRow {
@@ -149,6 +153,8 @@ export interface RunRow {
   /** How often the run was begun or continued since it last made progress. Continuing after a decision does not count. */
   attempts: number
   options: JSONObject
+  /** The version of the agent that it runs with, where the agent was edited when the run began. */
+  edit?: RunEdit
   /** Names of options that are lost: they were not JSON, and the process that had them is gone. */
   lost?: string[]
   /** Tool calls that were started, have no result row yet, and are not suspended. A decided call is among them when it has begun. */

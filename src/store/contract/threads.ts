@@ -8,6 +8,7 @@ import type { Conversations } from './messages.ts'
 import type {
   BegunRun, CallDecision, Decided, MailboxRow, RunFilter, RunPage, RunRow, StepCommit, StepCommitted, SuspendedEnd, Window, Windows,
 } from './runs.ts'
+import type { EditStore } from '../../editor/contract.ts'
 import type { ScoreStore } from './scores.ts'
 import type { ProcessInfo, StepStore } from './steps.ts'
 import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
@@ -28,7 +29,7 @@ import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - No method blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore, WorkflowRunStore, ScoreStore {
+export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore, WorkflowRunStore, ScoreStore, EditStore {
   /** Creates or migrates the tables. Idempotent; all other methods imply it. */
   open(): Promise<void>
   close(): Promise<void>

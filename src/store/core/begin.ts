@@ -1,4 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
+import type { JSONObject } from '../../base/json.ts'
+import { editOf } from '../../editor/machine.ts'
 import { isRecallBlock, type MessageRow } from '../../message/row.ts'
 import type { BegunRun, Claimed, Fence, FormerLease, MailboxRow, Scope, Window, Windows } from '../contract/threads.ts'
 import { cutOrdinal, isExact, turnBoundary, windowStart } from '../contract/window.ts'
@@ -104,7 +106,8 @@ export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): 
     tables.putThread(thread)
     return null
   }
-  const options = start.mail.find((mail) => mail.options !== null)?.options ?? '{}'
+  const given = start.mail.find((mail) => mail.options !== null)?.options ?? '{}'
+  const options = windows.edited?.has(first.agentId) ? withEdit(tables, thread, first.agentId, given) : given
   const isNew = first.prepared?.newRun === true && first.startRunId === start.runId
   // A caller may have chosen the id of an earlier run of the thread.
   const runId = !isNew && tables.run(thread, start.runId) ? tables.newId() : start.runId
@@ -126,6 +129,13 @@ function continueRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord,
   run.attempts += 1
   tables.putRun(thread, run)
   return begunRun(tables, thread, run, windowIn(run.options, agentWindow))
+}
+
+/** The options of a run with the version of its agent that it gets. */
+function withEdit(tables: ThreadTables, { id, resourceId }: ThreadRecord, agentId: string, given: string): string {
+  const options = JSON.parse(given) as JSONObject
+  const edit = editOf(tables.edits.newest(agentId), options, { agentId, threadId: id, resourceId })
+  return edit ? JSON.stringify({ ...options, edit }) : given
 }
 
 /** The window in the options of a run, else that of its agent. */

@@ -358,6 +358,10 @@ export function runRow(thread: ThreadRef, run: RunRecord): RunRow {
     startedAt: run.startedAt,
     sealSeq: run.sealSeq,
   }
+  if (row.options.edit !== undefined) {
+    const { edit, ...options } = row.options
+    Object.assign(row, { edit, options })
+  }
   if (run.lost !== null) row.lost = JSON.parse(run.lost) as string[]
   if (run.endedAt !== null) row.endedAt = run.endedAt
   if (run.suspendedAt !== null) row.suspendedAt = run.suspendedAt

@@ -1,4 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
+import type { Release } from '../../editor/contract.ts'
 import type { NewScore } from '../contract/scores.ts'
 import type { PromptHead, Window, WorkflowCommit } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
@@ -133,6 +134,7 @@ export interface ThreadTables {
   readonly steps: StepTable
   readonly workflows: WorkflowTable
   readonly scores: ScoreTable
+  readonly edits: EditTable
 
   /** Releases all threads and titles of this owner; they are due now. */
   handOver(owner: string): void
@@ -186,6 +188,11 @@ export interface WorkflowTable {
 export interface ScoreTable {
   /** Adds the work, unless the run has it. */
   add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void
+}
+
+/** The releases of versions of agents. */
+export interface EditTable {
+  newest(agentId: string): Release | undefined
 }
 
 /** Messages that meet all of these. A time is that of a message's first row. */

@@ -1,3 +1,4 @@
+import { editSchema } from '../sql/edits/schema.ts'
 import { scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
@@ -77,4 +78,4 @@ export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
-  translateTables(workflowSchema), translateTables(scoreSchema)]
+  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema)]

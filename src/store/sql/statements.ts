@@ -42,7 +42,7 @@ export interface ThreadsLock {
 
 /** What is locked by name: all records of a domain, or those that have one of the names. */
 export type LockedDomain =
-  | 'pruning' | 'titles' | 'notifications' | 'schedules' | 'subscriptions' | 'watches' | 'usage' | 'recall' | 'scores'
+  | 'pruning' | 'titles' | 'notifications' | 'schedules' | 'subscriptions' | 'watches' | 'usage' | 'recall' | 'scores' | 'edits'
 
 /** The part of `node:sqlite` that is used. */
 interface Database {

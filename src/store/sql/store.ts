@@ -3,6 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { storeWork } from '../../base/promises.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { AgentVersion, EditQuery, NewRelease, NewRollback, NewVersion, Release } from '../../editor/contract.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
@@ -35,6 +36,9 @@ import type { RecallIndex } from '../contract/recall.ts'
 import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
 import { foreseeCommit, foreseeSend } from './foresight.ts'
+import {
+  getAgentVersion, listAgentVersions, listReleases, publishAgent, rollBackAgent, saveAgentVersion,
+} from './edits/edits.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {
   countMessages, countRuns, findMessages, findRun, lifeOf, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads,
@@ -390,6 +394,30 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
     return this.#read((_, statements) => listScores(statements, query))
+  }
+
+  saveAgentVersion(draft: NewVersion): ReturnType<ThreadStore['saveAgentVersion']> {
+    return this.#write((_, statements) => saveAgentVersion(statements, draft))
+  }
+
+  publishAgent(release: NewRelease): Promise<Release> {
+    return this.#write((_, statements) => publishAgent(statements, release))
+  }
+
+  rollBackAgent(rollback: NewRollback): Promise<Release> {
+    return this.#write((_, statements) => rollBackAgent(statements, rollback))
+  }
+
+  getAgentVersion(agentId: string, version: number): Promise<AgentVersion | null> {
+    return this.#read((_, statements) => getAgentVersion(statements, agentId, version))
+  }
+
+  listAgentVersions(query: EditQuery): ReturnType<ThreadStore['listAgentVersions']> {
+    return this.#read((_, statements) => listAgentVersions(statements, query))
+  }
+
+  listReleases(query: EditQuery): ReturnType<ThreadStore['listReleases']> {
+    return this.#read((_, statements) => listReleases(statements, query))
   }
 
   // As a storage

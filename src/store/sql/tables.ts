@@ -15,6 +15,7 @@ import { comparedColumns, Recent, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { SqlReleases } from './edits/edits.ts'
 import { SqlScores } from './scores/scores.ts'
 import { SqlSteps } from './steps/steps.ts'
 import { forgetDependents, lockDependents, purgeThread, transferDependents } from './thread-dependents.ts'
@@ -34,7 +35,9 @@ export class SqlTables implements ThreadTables {
   readonly steps: SqlSteps
   readonly workflows: SqlWorkflows
   readonly scores: SqlScores
+  readonly edits: SqlReleases
   readonly newId: () => string
+  readonly now = (): number => this.#clock.now()
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
   readonly #lanes = new Map<string, LaneRecord>()
@@ -60,6 +63,7 @@ export class SqlTables implements ThreadTables {
     this.steps = new SqlSteps(statements, clock)
     this.workflows = new SqlWorkflows(statements, clock)
     this.scores = new SqlScores(statements)
+    this.edits = new SqlReleases(statements)
     this.newId = ids
     this.recent = new Recent(statements)
     if (!statements.lockThreads) return
@@ -68,10 +72,6 @@ export class SqlTables implements ThreadTables {
     this.lockOwned = (owner) => statements.lockThreads?.({ ids: [], owner })
     this.lockAll = (records) => statements.lockDomain?.(records)
     this.foreseeWindow = (thread, window) => readWindowRows(statements, this.recent.rows(), thread, window)
-  }
-
-  now(): number {
-    return this.#clock.now()
   }
 
   #lock(added: readonly string[]): boolean {

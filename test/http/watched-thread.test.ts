@@ -49,6 +49,23 @@ describe('a thread that a display watches', () => {
     expect(subscriptions).toBe(2)
   })
 
+  it('[U1.16] shows chunks that arrive together once a frame, and the last of them without a further chunk', async () => {
+    const { server } = await served({ guide: guide() })
+    const words = Array.from({ length: 500 }, (_, index) => `word${index} `)
+    const chunk = (type: string, payload: object) => `data: ${JSON.stringify({ type, runId: 'r', from: 'AGENT', payload })}\n\n`
+    const together: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith('/subscribe')) return fetch(input, init)
+      const deltas = words.map((text) => chunk('text-delta', { id: 't', text }))
+      const frames = [chunk('start', {}), chunk('step-start', { messageId: 'm', stepIndex: 0 }), chunk('text-start', { id: 't' }), ...deltas]
+      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(frames.join(''))) }))
+    }
+    const watched = new WatchedThread(new HeedClient({ baseUrl: server.url, fetch: together }).getAgent('guide'), thread)
+    let shown = 0
+    onTestFinished(watched.subscribe(() => (shown += 1)))
+    await expect.poll(() => texts(watched)).toEqual([`assistant: ${words.join('')}`])
+    expect(shown).toBeLessThan(100)
+  })
+
   it('[U1.9] shows what is sent as it will be: under the id that it was given, with its files, once', async () => {
     const agent = guide()
     const { client } = await served({ guide: agent })

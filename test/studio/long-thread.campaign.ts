@@ -92,4 +92,30 @@ describe.skipIf(missing)(`a long thread in Studio${why}`, () => {
     await page.keyboard.press('Shift+G')
     await expect.poll(() => page.locator('.row-agent').last().textContent()).toContain('Hello.')
   })
+
+  it('[U1.16] an answer that is faster than a slow page is shown as it is written, once a frame, and can be stopped', async () => {
+    // More than is ever read: the answer ends when it is stopped.
+    const words = Array.from({ length: 100_000 }, (_, index) => (index % 60 === 59 ? '\n\n' : index % 17 === 0 ? '**word** ' : `word${index} `))
+    const model = scriptedModel([{ text: words }], { pace: { deltaMs: 2 } })
+    const { open } = await opened({ guide: new Agent({ id: 'guide', model }) })
+    const page = await open('/threads/fast?agent=guide&resource=user-1')
+    await page.getByLabel('Message', { exact: true }).waitFor()
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: 8 })
+    const counts = await page.evaluateHandle(() => {
+      const counted = { frames: 0, changes: 0 }
+      const frame = () => requestAnimationFrame(() => ((counted.frames += 1), frame()))
+      frame()
+      new MutationObserver(() => (counted.changes += 1)).observe(document.body, { subtree: true, childList: true, characterData: true })
+      return counted
+    })
+    await write(page, 'Write.')
+    await expect.poll(() => page.locator('.row-agent').last().textContent()).toMatch(/word[1-9]\d\d/)
+    expect(await page.locator('.thread-head .status').textContent()).toBe('running')
+    const { frames, changes } = await counts.jsonValue()
+    expect(changes).toBeLessThan(frames * 2 + 40)
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await expect.poll(() => page.locator('.thread-head .status').textContent()).toBe('idle')
+  })
 })

@@ -68,6 +68,9 @@ export class WatchedThread {
   /** The number of requests for the queue: only the response of the last one is used. */
   #queueReads = 0
   #stop: (() => void) | undefined
+  /** Ends the frame for which chunks were shown; later ones are shown with the next. */
+  #endFrame: (() => void) | undefined
+  #isShownLater = false
 
   constructor(agent: AgentClient, scope: ThreadScope) {
     checkNames('WatchedThread', scope, scopeFields)
@@ -99,6 +102,9 @@ export class WatchedThread {
       if (this.#listeners.size > 0) return
       this.#stop?.()
       this.#stop = undefined
+      this.#endFrame?.()
+      this.#endFrame = undefined
+      if (this.#isShownLater) this.#show({})
     }
   }
 
@@ -256,8 +262,22 @@ export class WatchedThread {
     if (chunk.type === 'data-watch' && 'data' in chunk)
       return this.#show({ watches: [...this.#state.watches.slice(1 - keptEvents), chunk.data as WatchEvent] })
     if (chunk.type === 'data-thread-snapshot') this.#older.keep(olderThan(this.#feed.view, this.#state.messages))
-    this.#show({ connection: 'live', connectionError: null })
+    this.#showChunk()
     if (queueChanges.has(chunk.type)) void this.#readQueue()
+  }
+
+  /** Shows a chunk at once, and those that follow in the same frame together: a fast answer has hundreds of them in a second. */
+  #showChunk(): void {
+    if (this.#endFrame && this.#state.connection === 'live') {
+      this.#isShownLater = true
+      return
+    }
+    this.#endFrame?.()
+    this.#show({ connection: 'live', connectionError: null })
+    this.#endFrame = onNextFrame(() => {
+      this.#endFrame = undefined
+      if (this.#isShownLater) this.#showChunk()
+    })
   }
 
   /** Reads the queue. If that fails, the last known queue stays. */
@@ -282,6 +302,7 @@ export class WatchedThread {
   }
 
   #show(change: Partial<WatchedState>): void {
+    this.#isShownLater = false
     const { view } = this.#feed
     const known = new Set(view.messages.map(({ id }) => id))
     let { sendError = this.#state.sendError } = change
@@ -301,6 +322,31 @@ export class WatchedThread {
     this.#state = { ...this.#state, ...view, ...change, queued, sendError, messages, hasOlder: this.#older.hasMore(view) }
     for (const listener of this.#listeners) listener()
   }
+}
+
+/** How long a frame lasts where nothing is drawn: outside of a browser, and in a page that is hidden. */
+const frameMs = 16
+const hiddenFrameMs = 250
+
+/** Calls `run` with the next frame of the page. Returns how to cancel that. */
+function onNextFrame(run: () => void): () => void {
+  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<AnimationFrames>
+  const timer = setTimeout(() => end(), requestAnimationFrame ? hiddenFrameMs : frameMs)
+  const frame = requestAnimationFrame?.(() => end())
+  const cancel = () => {
+    clearTimeout(timer)
+    if (frame !== undefined) cancelAnimationFrame?.(frame)
+  }
+  const end = () => {
+    cancel()
+    run()
+  }
+  return cancel
+}
+
+interface AnimationFrames {
+  requestAnimationFrame: (callback: () => void) => number
+  cancelAnimationFrame: (frame: number) => void
 }
 
 /** A promise whose rejection need not be handled: the state shows the failure. */

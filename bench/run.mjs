@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -30,6 +30,8 @@ if (unknown !== undefined) {
 const chosen = cases.filter((known) => values.only?.includes(known.name) ?? true)
 const bench = import.meta.dirname
 const work = mkdtempSync(join(tmpdir(), 'heed-bench-'))
+// PostgreSQL refuses to run as root: as another user it must reach its data below this folder.
+chmodSync(work, 0o711)
 const remove = () => rmSync(work, { recursive: true, force: true })
 process.once('SIGINT', () => {
   remove()

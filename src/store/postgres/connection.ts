@@ -39,6 +39,7 @@ const tidyEvery = 256
 
 /** Thrown by the first statement of a work that is only asked what it locks. */
 class Enough extends Error {}
+const enoughIsKnown = new Enough('what it locks is known')
 
 interface PostgresConnectionOptions {
   sessions: Sessions
@@ -133,7 +134,7 @@ export class PostgresConnection implements SqlConnection {
   #lockedBy(work: Work<unknown>): Set<string> {
     const locked = new Set<string>()
     const enough = (): never => {
-      throw new Enough()
+      throw enoughIsKnown
     }
     const asked: Statements = {
       messageChanges: 0, threadChanges: 0, dataVersion: () => -1, run: enough, execute: enough, insert: enough, one: enough, all: enough,
@@ -240,7 +241,8 @@ export class PostgresConnection implements SqlConnection {
     if (mode === 'write' && this.#keys.end - this.#keys.next < keyBlock / 4) await this.#takeKeys()
     const session = await this.#sessions.acquire(mode === 'heartbeat')
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
-    const transaction = new Transaction(session, this.#dialect, { mode, token, limits: this.#limits, prepared: this.#prepared })
+    const whole = mode === 'read' && state.level === 0
+    const transaction = new Transaction(session, this.#dialect, { mode, token, limits: this.#limits, prepared: this.#prepared, whole })
     const { level, asserts } = levels[state.level] ?? levels[0]
     let computed: Replayed<Result> | undefined
     let sentAt = 0

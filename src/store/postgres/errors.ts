@@ -37,9 +37,9 @@ export function isConflict(error: unknown): boolean {
   return ['40P01', '40001', '23505', '55P03'].includes(sqlState(error) ?? '')
 }
 
-/** An asserted statement changed another number of rows. */
+/** An asserted statement changed another number of rows, or inserted one that another transaction has inserted. */
 export function isRefutedGuess(error: unknown): boolean {
-  return sqlState(error) === '22012'
+  return ['22012', '23505'].includes(sqlState(error) ?? '')
 }
 
 /** A statement failed for its values: perhaps for a guessed one. */

@@ -292,3 +292,42 @@ export const triggers = `
   CREATE TRIGGER heed_quoted_given AFTER UPDATE OF resource_id ON heed_threads FOR EACH ROW
     WHEN (OLD.resource_id <> NEW.resource_id) EXECUTE FUNCTION heed_quoted_given();
 `
+
+/** Adds changes to heed_usage. Of several processes that do it at once, each takes what the others have not taken. */
+export const foldUsage = `
+  CREATE OR REPLACE FUNCTION heed_fold_usage(most int) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    WITH taken AS (
+      DELETE FROM heed_usage_changes WHERE ctid = ANY (ARRAY(SELECT ctid FROM heed_usage_changes LIMIT most))
+      RETURNING resource_id, threads, bytes),
+    sums AS (
+      SELECT resource_id, sum(threads) AS threads, sum(bytes) AS bytes FROM (
+        SELECT resource_id, threads, bytes FROM taken UNION ALL SELECT '', threads, bytes FROM taken) AS both_of GROUP BY resource_id),
+    added AS (
+      INSERT INTO heed_usage AS u (resource_id, threads, bytes) SELECT resource_id, threads, bytes FROM sums ORDER BY resource_id
+      ON CONFLICT (resource_id) DO UPDATE SET threads = u.threads + excluded.threads, bytes = u.bytes + excluded.bytes)
+    SELECT count(*) FROM taken
+  $$;
+`
+
+/** As the first version, without a call for what every turn does. */
+export const threadsSize = `
+  CREATE OR REPLACE FUNCTION heed_threads_size() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF TG_OP = 'INSERT' THEN
+      NEW.bytes := ${size('NEW.title', 'NEW.metadata')};
+      INSERT INTO heed_usage_changes (resource_id, threads, bytes) VALUES (NEW.resource_id, 1, NEW.bytes);
+      RETURN NEW;
+    ELSIF TG_OP = 'DELETE' THEN
+      PERFORM heed_count(OLD.resource_id, -1, -OLD.bytes);
+      RETURN OLD;
+    END IF;
+    NEW.bytes := NEW.bytes + ${size('NEW.title', 'NEW.metadata')} - (${size('OLD.title', 'OLD.metadata')});
+    IF NEW.resource_id <> OLD.resource_id THEN
+      PERFORM heed_count(OLD.resource_id, -1, -OLD.bytes);
+      PERFORM heed_count(NEW.resource_id, 1, NEW.bytes);
+    ELSIF NEW.bytes <> OLD.bytes THEN
+      INSERT INTO heed_usage_changes (resource_id, threads, bytes) VALUES (NEW.resource_id, 0, NEW.bytes - OLD.bytes);
+    END IF;
+    RETURN NEW;
+  END $$;
+`

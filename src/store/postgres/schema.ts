@@ -3,7 +3,7 @@ import { scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
-import { functions, triggers } from './functions.ts'
+import { foldUsage, functions, threadsSize, triggers } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
 
 const defines = /^(?:CREATE (?:TABLE|INDEX|UNIQUE INDEX)|ALTER TABLE|DROP (?:INDEX|TABLE)|INSERT INTO heed_(?:epochs|prompt_uses))/
@@ -73,9 +73,21 @@ const cheapHeartbeats = `
   ALTER TABLE heed_processes SET (fillfactor = 50);
 `
 
+/**
+ * Every transaction that stores something adds a change of usage, and removes it again soon: without a key and indexes that is a quarter of
+ * the log. Changes are few, so they are read whole. They are removed by their place, which does not change: none is ever updated.
+ */
+const cheapUsage = `
+  DROP INDEX heed_usage_changes_resource;
+  ALTER TABLE heed_usage_changes DROP COLUMN key;
+  ALTER TABLE heed_usage_changes SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+  ${foldUsage}
+  ${threadsSize}
+`
+
 /** Version n is the state after the first n steps. A released step never changes. */
 export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
-  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema)]
+  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage]

@@ -57,6 +57,8 @@ interface TransactionOptions {
   /** Limits a write transaction. */
   limits: string
   prepared: boolean
+  /** A read that is expected to take one round trip: it ends with it. Throws `SpeculationFailed` where it needs another one. */
+  whole?: boolean
 }
 
 /** One transaction on one connection: its statements in as few round trips as the replay of its work needs. */
@@ -72,19 +74,22 @@ export class Transaction {
   readonly #token: string
   readonly #limits: string
   readonly #prepared: boolean
+  readonly #whole: boolean
   #begun = false
   #wrote = false
 
-  constructor(session: Session, dialect: Dialect, { mode, token, limits: limit, prepared }: TransactionOptions) {
+  constructor(session: Session, dialect: Dialect, { mode, token, limits: limit, prepared, whole = false }: TransactionOptions) {
     this.#session = session
     this.#dialect = dialect
     this.#mode = mode
     this.#token = token
     this.#limits = limit
     this.#prepared = prepared
+    this.#whole = whole
   }
 
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
+    if (this.#whole) return { answers: await this.#readWhole(statements), ahead: [] }
     const first = this.#mode === 'write' ? [begins.write, this.#limits] : [begins[this.#mode]]
     const begin = this.#begun ? [] : first.map((text) => this.#statement(text))
     const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
@@ -108,6 +113,16 @@ export class Transaction {
       answers: [...answers.slice(begin.length, from), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
       ahead: answers.slice(from, rest).map(answerOf),
     }
+  }
+
+  /** One statement sees one snapshot by itself; several need a transaction, whose end is sent with them. */
+  async #readWhole(statements: RoundTrip['statements']): Promise<SqlAnswer[]> {
+    if (this.trips > 0) throw new SpeculationFailed('the read needs another round trip')
+    const sent = statements.map(({ sql, args }) => this.#statement(this.#dialect.translate(sql), args))
+    const [begin, end] = sent.length > 1 ? [[this.#statement(begins.read)], [this.#statement('COMMIT')]] : [[], []]
+    const answers = await this.#send([...begin, ...sent, ...end], { last: false, guessed: sent.length > 1 })
+    this.#begun = false
+    return answers.slice(begin.length, begin.length + sent.length).map(answerOf)
   }
 
   /** Ends the transaction. One that wrote nothing needs no answer. */
@@ -149,7 +164,7 @@ export class Transaction {
       if (last) this.committed = true
       return answers
     } catch (error) {
-      if (isRefutedGuess(error) && last) throw new SpeculationFailed('a statement changed another number of rows', { cause: error })
+      if (last && isRefutedGuess(error)) throw new SpeculationFailed('a statement changed another number of rows', { cause: error })
       if (guessed && isOfValues(error) && sqlState(error) !== '23505') {
         throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
       }
@@ -166,8 +181,18 @@ function answerOf({ rows, changes }: WireAnswer): SqlAnswer {
   return { rows, changes, lastInsertRowid: 0 }
 }
 
-/** Fails with `22012` unless the statement changes one row. */
+const assertedTexts = new Map<string, string>()
+
+/** Fails unless the statement changes one row: with `22012`, or with `23505` where it inserts a row that is there already. */
 function asserted(text: string): string {
+  let known = assertedTexts.get(text)
+  if (known === undefined) assertedTexts.set(text, (known = assertedText(text)))
+  return known
+}
+
+function assertedText(text: string): string {
+  const [, inserts] = /^(\s*INSERT INTO [^;]+ VALUES \([^;]+\))\s+ON CONFLICT \([\w, ]+\) DO NOTHING\s*$/.exec(text) ?? []
+  if (inserts !== undefined) return inserts
   return `WITH changed AS (${text} RETURNING 1) SELECT 1 / CASE WHEN count(*) = 1 THEN 1 ELSE 0 END AS one FROM changed`
 }
 

@@ -66,6 +66,8 @@ function windowReach(window: Exclude<Window, false>): number {
 /** Keeps the rows of the window as they are before the run adds its own, and as many as any window of this size may begin with. */
 export function readWindowRows(statements: Statements, kept: RecentRows, thread: ThreadRecord, window: Window): void {
   if (window === false) return kept.keep(thread.key, thread.nextSeq, [])
+  // It never had a row.
+  if (thread.nextSeq === 1) return kept.keep(thread.key, 0, [])
   const messages = windowReach(window)
   const rows = statements.all<RowRecord>(sql.lastRows, thread.key, messages)
   const counted = rows.reduce((sum, row) => sum + (row.counted === 1 ? 1 : 0), 0)

@@ -110,10 +110,10 @@ export interface LoadedThread {
   newBytes: number
 }
 
-type ComparedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt' | 'head'>
+type ComparedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
 
-export function comparedColumns({ title, metadata, updatedAt, status, owner, dueAt, head }: ThreadRecord): ComparedColumns {
-  return { title, metadata, updatedAt, status, owner, dueAt, head }
+export function comparedColumns({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): ComparedColumns {
+  return { title, metadata, updatedAt, status, owner, dueAt }
 }
 
 /** A thread, and its running run where that is known. */

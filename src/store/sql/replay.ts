@@ -77,8 +77,9 @@ const trustedAfter = 3
 const nothing: SqlAnswer = { rows: [], changes: 0, lastInsertRowid: 0 }
 const oneChange: SqlAnswer = { rows: [], changes: 1, lastInsertRowid: 0 }
 
-/** Thrown where a transaction cannot continue without a true answer. */
+/** Thrown where a transaction cannot continue without a true answer. One for all: it is thrown often, and its stack is not read. */
 class Unanswered extends Error {}
+const unanswered = new Unanswered('this statement was not answered yet')
 
 /** Writes were sent on a wrong guess. Nothing is committed: the caller must repeat the transaction with fewer guesses. */
 export class SpeculationFailed extends Error {}
@@ -223,6 +224,8 @@ class SpeculativeStatements implements Statements {
   #reservedKey(table: KeyedTable, { sql }: SqlStatement): number {
     let keys = this.#reserved.get(table) ?? []
     if (keys.length === 0) {
+      // Numbers are not used up for a row that may not be inserted.
+      if (this.#doubtful) throw this.#stop()
       // Each reservation is a read of its own.
       keys = this.#answer('read', sql, [this.#reservations++]).rows.map(({ key }) => Number(key))
       this.#reserved.set(table, keys)
@@ -318,7 +321,7 @@ class SpeculativeStatements implements Statements {
   }
 
   #stop(): Unanswered {
-    return (this.#stopped = new Unanswered('this statement was not answered yet'))
+    return (this.#stopped = unanswered)
   }
 }
 

@@ -63,13 +63,12 @@ export const sql = {
   // An update writes every index of a column that it sets, changed or not. Within a run, indexed columns do not change.
   countThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
-      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?
+      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?, head = ?
     WHERE key = ?`,
   putThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
-      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?, updated_at = ?, status = ?, owner = ?, due_at = ?
+      tail_ordinal = ?, tail_turn = ?, bytes = bytes + ?, head = ?, updated_at = ?, status = ?, owner = ?, due_at = ?
     WHERE key = ?`,
-  setHead: `UPDATE heed_threads SET head = ? WHERE key = ?`,
   describeThread: `UPDATE heed_threads SET title = ?, metadata = ? WHERE key = ?`,
   touchMetadata: `UPDATE heed_thread_metadata SET of_updated = ? WHERE thread = ?`,
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,

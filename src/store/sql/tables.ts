@@ -348,7 +348,7 @@ export class SqlTables implements ThreadTables {
     this.recent.threads()
     const counters = [
       thread.epoch, thread.runId, thread.agentId, thread.begun, thread.nextSeq, thread.nextOrd, thread.ordinal, thread.turn, thread.tail,
-      thread.tailOrdinal, thread.tailTurn, loaded.newBytes,
+      thread.tailOrdinal, thread.tailTurn, loaded.newBytes, thread.head,
     ]
     loaded.newBytes = 0
     const sameOwnership = thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt
@@ -362,7 +362,6 @@ export class SqlTables implements ThreadTables {
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
       this.#db.execute(sql.describeThread, thread.title, thread.metadata, thread.key)
     }
-    if (thread.head !== before.head) this.#db.execute(sql.setHead, thread.head, thread.key)
     this.recent.threadsWritten()
   }
 

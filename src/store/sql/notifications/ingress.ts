@@ -4,7 +4,7 @@ import type {
   Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime,
 } from '../../contract/notifications.ts'
 import { countedOn, holdsKey, recordOfSlot, releaseKey, slotOf } from './keys.ts'
-import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
+import { notificationOf, type BatchRow, type NotificationRow, type UnnumberedRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'
 import { byteLength } from '../../core/records.ts'
 import { checkUsage } from '../usage.ts'
@@ -58,7 +58,7 @@ function takeDueSummaries(statements: Statements, dueNow: DueNow): void {
 }
 
 function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
-  const { threadId, agentId, resourceId, source, id, now } = item
+  const { threadId, resourceId, id, now } = item
   if (item.awaitsThread) checkOwner(statements, item)
   const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? countedOn(statements, sql.mergedById, id, threadId)
   if (known) {
@@ -81,13 +81,47 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   }
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
   if (related) return merge(statements, related, item, dedupeSlot)
+  const row = newRow(item)
+  const kept = { dedupeSlot, coalesceSlot, rememberMs: item.dedupeKey === undefined ? null : item.rememberMs || null }
+  const created = { record: notificationOf(row), outcome: 'created' as const }
+  if (!item.settlement) {
+    add(statements, row, kept)
+    return created
+  }
+  // Decided before it is stored: one write instead of two, and what is stored need not be read again.
+  const decided = decide(statements, row, item.settlement, settling.newId)
+  add(statements, decided.row, kept)
+  return { ...created, settled: settledAs(decided, item.settlement, settling.dueNow) }
+}
+
+/** A notification as it is stored before a decision. */
+function newRow(item: NewNotification): UnnumberedRow {
+  const { threadId, id, resourceId, agentId, source, kind, summary, now } = item
+  return {
+    threadId, id, resourceId, agentId, source, kind, summary, status: 'pending', priority: item.priority ?? 'medium', batch: null,
+    dueAt: item.undecidedUntil, decided: 0, flight: 0, whenIdle: null, rememberUntil: null, coalescedCount: 1, attempts: 0, createdAt: now,
+    updatedAt: now, deliverAt: null, attemptedAt: null, deliveredAt: null, seenAt: null, dismissedAt: null, archivedAt: null,
+    discardedAt: null, deliveredSignalId: null, reason: null, error: null, dedupeKey: item.dedupeKey ?? null,
+    coalesceKey: item.coalesceKey ?? null, attributes: json(item.attributes), metadata: json(item.metadata), payload: json(item.payload),
+    action: null, rule: null, summaryAt: null, summarySignalId: null, summarized: 0,
+  }
+}
+
+interface Slots {
+  dedupeSlot: string | null
+  coalesceSlot: string | null
+  rememberMs: number | null
+}
+
+/** A record that is sent is not merged into any more, and one that is discarded has no keys. */
+function add(statements: Statements, row: UnnumberedRow, { dedupeSlot, coalesceSlot, rememberMs }: Slots): void {
+  const isDiscarded = row.status === 'discarded'
   statements.execute(
-    sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
-    item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata),
-    json(item.payload), item.dedupeKey === undefined ? null : item.rememberMs || null,
+    sql.add, row.threadId, row.id, row.resourceId, row.agentId, row.status, row.priority, row.dueAt, isDiscarded ? null : dedupeSlot,
+    isDiscarded || row.flight === 1 ? null : coalesceSlot, row.createdAt, row.updatedAt, row.dedupeKey, row.coalesceKey, row.source,
+    row.kind, row.summary, row.attributes, row.metadata, row.payload, rememberMs, row.decided, row.flight, row.batch, row.whenIdle, row.deliverAt,
+    row.reason, row.discardedAt, row.action, row.rule,
   )
-  const created = { record: read(statements, item), outcome: 'created' as const }
-  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
 }
 
 /**
@@ -142,50 +176,68 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
 }
 
 function settle(statements: Statements, settlement: Settlement, { dueNow, newId }: Settling): Settled {
-  const { threadId, id, action, now, claimUntil, summary } = settlement
+  const { threadId, id } = settlement
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return { applied: false }
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
-  const reason = settlement.reason ?? null
-  const rule = settlement.rule ?? null
+  const decided = decide(statements, row, settlement, newId)
+  const { status, flight, batch, whenIdle, deliverAt, dueAt, reason, updatedAt, action, rule } = decided.row
+  if (flight === 1) statements.execute(sql.send, dueAt, reason, updatedAt, action, rule, row.key)
+  else if (status === 'discarded') statements.execute(sql.discard, reason, updatedAt, updatedAt, rule, row.key)
+  else statements.execute(sql.wait, batch, whenIdle, deliverAt, dueAt, reason, updatedAt, action, rule, row.key)
+  return settledAs(decided, settlement, dueNow)
+}
+
+/** What a decision makes of a record, and the batch that the record joins. */
+interface Decided {
+  row: UnnumberedRow
+  batch?: BatchRow | undefined
+}
+
+/** Applies a decision to a record that is pending and not being sent. The caller writes the record. */
+function decide(statements: Statements, row: UnnumberedRow, terms: SettlementTerms, newId: () => string): Decided {
+  const { action, now, summary } = terms
+  const decided = { ...row, decided: 1, action, reason: terms.reason ?? null, rule: terms.rule ?? null, updatedAt: now }
+  const inNoBatch = { batch: null, summaryAt: null, summarySignalId: null, summarized: 0 }
   if (action === 'deliver' || action === 'queue') {
-    statements.execute(sql.send, claimUntil, reason, now, action, rule, row.key)
-  } else if (action === 'discard') {
-    statements.execute(sql.discard, reason, now, now, rule, row.key)
-  } else {
-    const keepsBatch = summary !== undefined && (isSummarized(row, summary) || isSummarizedSooner(row, summary, now))
-    const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
-    const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, settlement)
-    const recheckAt = settlement.whenIdle?.recheckAt ?? now
-    if (whenIdle === 1 && dueAt === null) statements.execute(sql.addWait, row.threadId, row.agentId, now, recheckAt)
-    const kept = keepsBatch ? row.batch : (batch?.key ?? null)
-    statements.execute(sql.wait, kept, whenIdle, deliverAt, dueAt, reason, now, action, rule, row.key)
-    if (batch && summary?.form === 'now') {
-      const settled: Settled = { applied: true, record: read(statements, row) }
-      dueNow.push({ settled, batch, now, until: claimUntil })
-      return settled
-    }
+    return { row: { ...decided, ...inNoBatch, whenIdle: null, deliverAt: null, flight: 1, dueAt: terms.claimUntil } }
   }
-  return { record: read(statements, row), applied: true }
+  if (action === 'discard') {
+    return { row: { ...decided, ...inNoBatch, whenIdle: null, deliverAt: null, dueAt: null, status: 'discarded', discardedAt: now } }
+  }
+  const keepsBatch = summary !== undefined && (isSummarized(row, summary) || isSummarizedSooner(row, summary, now))
+  const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
+  const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, terms)
+  const recheckAt = terms.whenIdle?.recheckAt ?? now
+  if (whenIdle === 1 && dueAt === null) statements.execute(sql.addWait, row.threadId, row.agentId, now, recheckAt)
+  const joined = batch ? { ...inNoBatch, batch: batch.key, summaryAt: batch.dueAt } : inNoBatch
+  return { row: { ...decided, ...(keepsBatch ? {} : joined), whenIdle, deliverAt, dueAt }, batch }
+}
+
+/** The result of a decision. A record whose summary is due now is read again when the summary is taken. */
+function settledAs({ row, batch }: Decided, { summary, now, claimUntil }: SettlementTerms, dueNow: DueNow): Settled {
+  const settled: Settled = { applied: true, record: notificationOf(row) }
+  if (batch && summary?.form === 'now') dueNow.push({ settled, batch, now, until: claimUntil })
+  return settled
 }
 
 /**
  * A summary counts a record once. A record with a `coalesceKey` may have new text, which a later summary counts, but none that is due now:
  * that would interrupt a run.
  */
-function isSummarized({ summarized, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
+function isSummarized({ summarized, coalesceKey }: UnnumberedRow, { form }: SummaryTime): boolean {
   return summarized === 1 && (form === 'now' || coalesceKey === null)
 }
 
 /** A repetition does not postpone a record: it stays in the summary that is due sooner. */
-function isSummarizedSooner({ batch, summarized, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
+function isSummarizedSooner({ batch, summarized, summaryAt }: UnnumberedRow, time: SummaryTime, now: number): boolean {
   if (batch === null || summarized === 1 || summaryAt === null || time.form === 'now') return false
   return summaryAt <= (time.form === 'timed' ? time.at : now + time.quietMs)
 }
 
 /** When the full text is delivered. Once that is planned, another decision can only make it earlier; only `persist` cancels it. */
 function deliveryTimes(
-  row: NotificationRow,
+  row: UnnumberedRow,
   { action, whenIdle, deliverAt, now }: SettlementTerms,
 ): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
   const planned = row.decided === 1 && action !== 'persist' && (row.whenIdle === 1 || row.deliverAt !== null)
@@ -198,7 +250,7 @@ function deliveryTimes(
 
 /** Finds or creates the batch that will count this record, in constant time, however many records it has. */
 function joinBatch(
-  statements: Statements, row: NotificationRow, time: SummaryTime, { now, newId }: { now: number; newId(): string },
+  statements: Statements, row: UnnumberedRow, time: SummaryTime, { now, newId }: { now: number; newId(): string },
 ): BatchRow {
   const found = time.form === 'timed'
     ? statements.one<BatchRow>(sql.timed, row.threadId, row.resourceId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
@@ -207,7 +259,7 @@ function joinBatch(
   const dueAt = dueOf(time, firstAt, found?.dueAt ?? 0, now)
   if (found) {
     statements.execute(sql.moveBatch, dueAt, found.key)
-    return found
+    return { ...found, dueAt }
   }
   const id = newId()
   const { threadId, resourceId, agentId } = row

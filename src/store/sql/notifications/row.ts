@@ -48,6 +48,9 @@ export interface NotificationRow {
   summarized: number
 }
 
+/** A record without the numbers that the database gives it. */
+export type UnnumberedRow = Omit<NotificationRow, 'key' | 'changed'>
+
 export interface BatchRow {
   key: number
   id: string
@@ -62,7 +65,7 @@ export interface BatchRow {
 }
 
 /** The record that the store returns. Null columns are absent keys. */
-export function notificationOf(row: NotificationRow): NotificationRecord {
+export function notificationOf(row: UnnumberedRow): NotificationRecord {
   return {
     id: row.id,
     threadId: row.threadId,

@@ -42,9 +42,9 @@ export const notificationSql = {
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
   add: `
     INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
-      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload, remember_ms,
-      changed)
-    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload, remember_ms, decided, flight, batch,
+      when_idle, deliver_at, reason, discarded_at, action, rule, changed)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
       ${changeNumber})`,
   count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + ?3, updated_at = ?1, ${touched} WHERE key = ?2`,
   merge: `

@@ -6,6 +6,7 @@ import { scriptedModel } from '../src/testing/index.ts'
 import { RedisServer } from '../test/redis/redis-server.ts'
 import * as approval from './approval.ts'
 import * as channels from './channels.ts'
+import * as editor from './editor.ts'
 import * as machines from './machines.ts'
 import * as notifications from './notifications.ts'
 import * as processors from './processors.ts'
@@ -27,7 +28,7 @@ import * as workflows from './workflows.ts'
 const redis = await findProgram('redis')
 
 const programs = {
-  approval, channels, machines, notifications, processors, queue, quickstart, react, schedules, scorers, server, sources, steering,
+  approval, channels, editor, machines, notifications, processors, queue, quickstart, react, schedules, scorers, server, sources, steering,
   'structured-output': structuredOutput, subagents, tools, tracing, watches, workflows,
 }
 
@@ -60,6 +61,19 @@ describe('examples', () => {
   it('quickstart: a model that fails is an error, not a silence', async () => {
     const broken = scriptedModel([{ error: { status: 401, message: 'This key is not valid.' } }])
     await expect(quickstart.main(broken)).rejects.toThrow('This key is not valid.')
+  })
+
+  it('editor: a draft is tried, published and rolled back', async () => {
+    expect(await printed(editor.main)).toEqual([
+      'from code: Answer questions about orders.',
+      'bob: edit_conflict, ann was first',
+      'the draft alone: Answer in one sentence. (without refund)',
+      'everyone else: Answer questions about orders.',
+      'published, release 1: Answer in one sentence. (without refund)',
+      'instructions: null -> "Answer in one sentence."',
+      'tools.refund: null -> false',
+      'rolled back, release 2: Answer questions about orders.',
+    ])
   })
 
   it('scorers: each case is scored, and the threshold decides', async () => {

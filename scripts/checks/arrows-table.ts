@@ -22,7 +22,7 @@ const contracts = ['store/contract/**']
 const core = [
   ...base, 'machine.ts', 'message/**', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'recall/*.ts', 'schema/**', 'tracing/**', 'signals/**', 'prompt/**',
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
-  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'scorers/**', 'heed/**', 'workflow/**',
+  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'scorers/**', 'editor/**', 'heed/**', 'workflow/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**', 'recall/{index,services,stores}/**', 'recall/vectors/**']
 
@@ -50,7 +50,7 @@ export const arrows: ArrowTable = {
 
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
-    'type scorers/contract.ts', ...base, 'tracing/**', 'machine.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
+    'type scorers/contract.ts', 'type editor/contract.ts', ...base, 'tracing/**', 'machine.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
     ...contracts, 'store/*.ts', 'bus/*.ts',
   ],
   // Sends at given times, and the dispatcher that the inbox shares.
@@ -84,14 +84,14 @@ export const arrows: ArrowTable = {
   'heed/sources.ts': [...core],
   'heed/channels.ts': [...core],
   'heed/**': [
-    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', 'scorers/scoring.ts',
+    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', 'scorers/scoring.ts', 'type editor/contract.ts',
     ...contracts,
     'store/*.ts', 'type bus/contract.ts', 'type policy/**',
   ],
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', 'watch/**', 'type scorers/contract.ts', 'scorers/sampling.ts', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
+    'inbox/**', 'schedule/**', 'watch/**', 'type scorers/contract.ts', 'scorers/sampling.ts', 'type editor/contract.ts', 'editor/applied.ts', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
   ],
 
   // The states of a watch and of a reply, as pure functions that stores and the services share.
@@ -117,6 +117,10 @@ export const arrows: ArrowTable = {
 
   // Which version of an agent a run gets, and the states of versions and releases, as pure functions that stores share.
   'editor/{contract,machine}.ts': pureBase,
+  // What a run gets of a version.
+  'editor/applied.ts': [...base, 'editor/{contract,machine}.ts', 'type run/**'],
+  // What is saved and published. It knows agents by an interface of its own.
+  'editor/**': [...base, 'editor/**', 'signals/tags.ts', 'type run/request-context.ts'],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/contract/**': [...base, 'machine.ts', 'type editor/contract.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],

@@ -96,7 +96,6 @@ void new Agent({
 void new Agent({ id: 'x', instuctions: 'a typo' })
 // @ts-expect-error a workflow has runs
 void new Agent({ id: 'x', workflows: { w: { id: 'w' } } })
-// @ts-expect-error only false
 void new Agent({ id: 'x', editor: { tools: true } })
 // A model may come from the environment, or from a function that reads a setting. A name that is not provider/model is rejected when it is used.
 void new Agent({ id: 'x', model: process.env.MODEL ?? 'openai/gpt-5.5' })

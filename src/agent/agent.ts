@@ -1,4 +1,6 @@
 import { HeedError } from '../base/errors.ts'
+import { editableOf } from '../editor/applied.ts'
+import type { Editable } from '../editor/contract.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Site } from '../heed/site.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
@@ -63,6 +65,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */ readonly canRejectInput: boolean
   /** @internal */ readonly remote: RemoteOptions | undefined
   /** @internal */ readonly scorers: Runnable['scorers']
+  /** @internal */ readonly editable: Editable
   readonly #config: AgentConfig
   #binding: StorageBinding
   /** The last resolution of the binding. It holds until its storage is closed or the binding changes. */
@@ -88,6 +91,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.watching = watchingOf(this.#config)
     this.canRejectInput = canRejectInput(this.#config)
     this.remote = config.remote
+    this.editable = editableOf(config.editor)
     this.scorers = config.scorers && (({ requestContext }) => resolveScorers(config, contextOf(this.#config, requestContext), this.id))
     const memory = config.memory instanceof Memory ? config.memory.storage : undefined
     const storage = storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(this.#config))

@@ -163,7 +163,9 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
     const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const onSuspend = (step: number, waiting: readonly WaitingCall[]) => {
-      const { abortSignal: _, ...kept } = options
+      const { abortSignal: _, ...given } = options
+      // It continues with the version that it began with.
+      const kept = setup.edit ? { ...given, agentVersion: setup.edit.version } : given
       // A call with an id that was decided before: the id does not name the new request.
       const decided = new Set([...(continues?.decided ?? []), ...(continues?.calls.map(({ toolCallId }) => toolCallId) ?? [])])
       const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(decided.has(one.toolCallId) ? { again: true } : {}) }))

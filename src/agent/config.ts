@@ -1,5 +1,7 @@
 import { checkNames, isSimilar, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
+import { checkEditor } from '../editor/applied.ts'
+import type { EditorFields } from '../editor/contract.ts'
 import { isObject } from '../base/json.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Sites } from '../heed/site.ts'
@@ -102,8 +104,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** What users of the server that are limited to their resources may do with the agent. */
   remote?: RemoteOptions
   heed?: Heed
-  /** Only `false`: nothing may be overridden from outside. */
-  editor?: false
+  /** What an editor may change: everything that it can, nothing, or these fields. Has an effect with `new Heed({ editor })`. */
+  editor?: false | EditorFields
 }
 
 const parameters = new Set([
@@ -113,7 +115,7 @@ const parameters = new Set([
   'heed', 'editor',
 ])
 /** Parameters of the specification that Heed does not support yet. */
-const unsupportedParameters = new Set(['voice', 'editor'])
+const unsupportedParameters = new Set(['voice'])
 
 /** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
 export function checkConfig(config: AgentConfig): void {
@@ -128,7 +130,7 @@ export function checkConfig(config: AgentConfig): void {
   }
   const who = id ?? name ?? 'without a name'
   for (const [key, value] of Object.entries(config)) {
-    if (value === undefined || (key === 'editor' && value === false)) continue
+    if (value === undefined) continue
     if (unsupportedParameters.has(key)) {
       throw new HeedError('unsupported_option', `Agent '${who}' has '${key}', which Heed does not support yet. Leave it out.`, {
         details: { option: key },
@@ -153,6 +155,7 @@ export function checkConfig(config: AgentConfig): void {
   checkWatchOptions(config.watches, who)
   if (config.scorers !== undefined && typeof config.scorers !== 'function') checkScorers(config.scorers, who)
   checkRemote(config.remote, who)
+  checkEditor(config.editor, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
     if (typeof options === 'object')

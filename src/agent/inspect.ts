@@ -1,3 +1,4 @@
+import { resolveEdit } from '../editor/applied.ts'
 import type { Site } from '../heed/site.ts'
 import type { WorkingMemorySetting } from '../memory/working-memory/setting.ts'
 import type { AgentInput } from '../message/read/input.ts'
@@ -99,7 +100,9 @@ export async function explainAgentPrompt(
   const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
   const setting = options.memory && (await workingMemorySetting(config, options, [before, after]))
   const working = await workingMemoryParts(setting)
-  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.site(), working)
+  const target = options.memory && checkMemory(options.memory)
+  const edited = await resolveEdit(agent, options, (await agent.resolveStorage(options.requestContext)).site(), target ?? {})
+  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.site(), working, edited)
   const tags = agent.signalTags
   const input = inputRows(agent, messages)
   const history = await readHistory(agent, options, input.filter((row) => isUserAuthored(row)).length)
@@ -107,7 +110,8 @@ export async function explainAgentPrompt(
   const answered = history.findLastIndex((row) => row.role === 'assistant')
   const previous = answered < 0 ? [] : explainPrompt({ system, tools, tags, rows: history.slice(0, answered) }).fingerprints
   const context = await contextRows(agent, config, options, { setting, processors: [before, after], history, input })
-  return explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous })
+  const explained = explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous })
+  return edited ? { ...explained, edit: edited.edit } : explained
 }
 
 interface PromptRows {

@@ -74,6 +74,7 @@ const checks: Record<keyof AgentExecutionOptions, Check> = {
   transform: wantedTransform,
   runId: (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty'),
   includeRawChunks: flag,
+  agentVersion: whole(0),
   onChunk: callback,
   onStepFinish: callback,
   onFinish: callback,
@@ -117,9 +118,10 @@ export function checkOptions(options: unknown, of: string): asserts options is A
 /** Checks the default options of an agent. A default is for all runs, and an id for one. */
 export function checkDefaults(options: unknown, of: string): void {
   checkOptions(options, of)
-  if (options.runId === undefined) return
-  throw new HeedError('invalid_argument', `runId of ${of} has no effect: an id is for one run. Pass it to the call.`, {
-    details: { option: 'runId' },
+  const option = (['runId', 'agentVersion'] as const).find((name) => options[name] !== undefined)
+  if (option === undefined) return
+  throw new HeedError('invalid_argument', `${option} of ${of} has no effect: it is for one run. Pass it to the call.`, {
+    details: { option },
   })
 }
 

@@ -1,6 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
+import { editTools, resolveEdit, type AppliedEdit } from '../editor/applied.ts'
 import type { Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
@@ -108,7 +109,8 @@ async function resolveSetup(
   const check = pipeline.readsInput ? (texts: readonly string[]) => checkTexts(input, texts, owner) : undefined
   const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject), check)
   const own = config.watches && request.fence ? { ...working.tools, await_signal: awaitSignalTool(agent, site) } : working.tools
-  const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, { ...working, tools: own })
+  const edited = await resolveEdit(agent, options, site, request)
+  const { system, call, tools, structured } = await resolvePrompt(config, options, agent.id, site, { ...working, tools: own }, edited)
   const models = await resolveModels(model, agent.id)
   const recalled = await recallSources(config, options, [input, output], request, {
     runtime: site.threads,
@@ -144,17 +146,20 @@ async function resolveSetup(
     const rows = sampled.map(({ id, version }) => ({ scorerId: id, version }))
     if (rows.length > 0) setup.scores = { rows, onStored: () => site.scoring.wake() }
   }
+  if (edited) setup.edit = edited.edit
   if (request.threadId !== undefined) setup.threadId = request.threadId
   if (request.resourceId !== undefined) setup.resourceId = request.resourceId
   return setup
 }
 
 /** The start of every prompt of the run, and the tools that are `offered` with it unless a processor changes them. */
-export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, working: WorkingMemoryParts) {
+export async function resolvePrompt(
+  config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, working: WorkingMemoryParts, edited?: AppliedEdit,
+) {
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
-  const { system, call } = splitProviderOptions(await resolveInstructions(config, options))
+  const { system, call } = splitProviderOptions(await resolveInstructions(config, options, edited?.overrides.instructions))
   const instructions = [...system, ...working.system]
-  const tools = await resolveToolSet(config, options, agent, site, working.tools)
+  const tools = await resolveToolSet(config, options, agent, site, working.tools, edited)
   const { activeTools } = options
   return {
     system:
@@ -169,9 +174,12 @@ export async function resolvePrompt(config: AgentConfig, options: ResolvedOption
   }
 }
 
-async function resolveInstructions(config: AgentConfig, options: ResolvedOptions): Promise<SystemMessage[]> {
+async function resolveInstructions(
+  config: AgentConfig, options: ResolvedOptions, edited: string | undefined,
+): Promise<SystemMessage[]> {
   const own =
     options.instructions ??
+    edited ??
     (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
@@ -182,6 +190,7 @@ export async function resolveToolSet(
   agent: string,
   site: Site,
   memoryTools: ToolsInput = {},
+  edited?: AppliedEdit,
 ): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
@@ -196,6 +205,7 @@ export async function resolveToolSet(
       from: `the workflows of agent '${agent}'`,
       tools: await workflowTools(expectObject(await resolve(config.workflows, context), 'workflows', agent), site),
     })
+  const own = sources.length
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {}))
     if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
@@ -205,7 +215,9 @@ export async function resolveToolSet(
     sources.push({ from: "the client's tools", tools: options.clientTools })
   }
   if (Object.keys(memoryTools).length > 0) sources.push({ from: `the memory of agent '${agent}'`, tools: memoryTools })
-  const tools = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
+  const found = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
+  const names = edited && new Set(sources.slice(0, own).flatMap((source) => Object.keys(source.tools)))
+  const tools = edited && names ? editTools(found, names, edited) : found
   checkToolNames(options, tools)
   return tools
 }

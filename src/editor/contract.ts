@@ -111,6 +111,27 @@ export interface EditStore {
   listReleases(query: EditQuery): Promise<{ releases: Release[]; more: boolean }>
 }
 
+/** What the code of an agent lets be edited. `descriptions`: those of its tools; `membership`: also which of them it has. */
+export interface Editable {
+  instructions: boolean
+  tools: false | 'descriptions' | 'membership'
+}
+
+/** What an editor may change of an agent. Fields that are left out come from code. */
+export interface EditorFields {
+  instructions?: boolean
+  /** `true`: which tools the agent has, and their descriptions; `{ description: true }`: the descriptions alone. */
+  tools?: boolean | { description?: boolean }
+}
+
+/** What runs need of an editor. */
+export interface RunEditor {
+  /** The overrides of a version: none for 0. Rejects with `unknown_version`. */
+  overridesOf(store: EditStore, agentId: string, version: number): Promise<AgentOverrides>
+  /** Whether it was called with these overrides before: what is reported about a version is reported once. */
+  isReported(overrides: AgentOverrides): boolean
+}
+
 /** What a run is known by when a release decides about it. */
 export interface RunToEdit {
   agentId: string

@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import { isObject, orderedJSON, type JSONObject } from '../base/json.ts'
 import type {
-  AgentVersion, EditAuthor, NewRelease, NewRollback, NewVersion, Release, ReleaseRule, RunEdit, RunToEdit,
+  AgentOverrides, AgentVersion, Editable, EditAuthor, NewRelease, NewRollback, NewVersion, Release, ReleaseRule, RunEdit, RunToEdit,
 } from './contract.ts'
 
 /** The version that a draft becomes; undefined where the latest has the same contents. Rejects a draft of an older base. */
@@ -87,6 +87,16 @@ function placeOf(text: string): number {
 /** What a run gets that begins now: the version that its options name, else that of the newest release. Undefined: code, and no release. */
 export function editOf(newest: Release | undefined, options: JSONObject, run: Omit<RunToEdit, 'context'>): RunEdit | undefined {
   if (typeof options.agentVersion === 'number') return { version: options.agentVersion }
-  const context = isObject(options.requestContext) ? (options.requestContext as JSONObject) : {}
+  const context = isObject(options.requestContext) ? options.requestContext : {}
   return newest && { version: versionFor(newest, { ...run, context }), release: newest.release }
+}
+
+/** The part of stored overrides that code lets count now: a field may have been locked since it was saved. */
+export function countingOverrides({ instructions, tools = {} }: AgentOverrides, editable: Editable): AgentOverrides {
+  const counting = Object.entries(tools).filter(([, override]) =>
+    override === false ? editable.tools === 'membership' : editable.tools !== false)
+  return {
+    ...(instructions !== undefined && editable.instructions && { instructions }),
+    ...(counting.length > 0 && { tools: Object.fromEntries(counting) }),
+  }
 }

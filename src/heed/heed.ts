@@ -3,6 +3,7 @@ import { checkNames, checkWhole, refused } from '../base/arguments.ts'
 import type { Bus } from '../bus/contract.ts'
 import { systemClock, withTimeout, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
+import type { HeedEditor } from '../editor/editor.ts'
 import { cronOf } from '../schedule/timing.ts'
 import type { Channel } from '../channel/channel.ts'
 import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
@@ -52,6 +53,8 @@ export interface HeedConfig<
    * `heed/policy`. The tenant is the resource whose message, run or thread it is.
    */
   policies?: Pick<CedarPolicies, 'authorize'>
+  /** Lets people change the instructions and the tools of agents without a deployment: `new HeedEditor()` of `heed/editor`. */
+  editor?: HeedEditor
   /** Sources of notifications: webhooks, GitHub, or your own. */
   sources?: readonly SignalProvider[]
   /** Receives reports of background work, without secrets. Defaults to warnings and errors on standard error. */
@@ -98,7 +101,8 @@ export interface ScorePage {
 }
 
 const known = [
-  'agents', 'workflows', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'sources', 'logger', 'tracing', 'clock',
+  'agents', 'workflows', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'editor', 'sources', 'logger', 'tracing',
+  'clock',
 ]
 
 /** The agents of a program and the storage of their threads. */
@@ -120,6 +124,7 @@ export class Heed<
   readonly channels: Channels
   readonly #agents: Agents
   readonly #workflows: Workflows
+  readonly #editor: HeedEditor | undefined
   /** Agents that named this Heed themselves, by their ids. */
   readonly #joined = new Map<string, Agent>()
   /** Set from the first use on. */
@@ -137,6 +142,8 @@ export class Heed<
     if (config.policies !== undefined) checkPolicies(config.policies)
     const policies = config.policies && withDeadline(config.policies, this.clock)
     this.policies = policies
+    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesOf !== 'function')
+      throw refused('editor', 'an editor of heed/editor: new HeedEditor()')
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)
       throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
@@ -146,6 +153,7 @@ export class Heed<
       tracing: config.tracing,
       runSlots: new RunSlotPool(config.limits),
       inbox,
+      editor: config.editor,
       hasChannels: () => this.channels.size > 0,
       onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
@@ -168,6 +176,8 @@ export class Heed<
     }
     this.#workflows = config.workflows ?? ({} as Workflows)
     for (const [key, workflow] of Object.entries(this.#workflows)) this.#addWorkflow(key, workflow)
+    this.#editor = config.editor
+    this.#editor?.join(this)
     this.sources = new Sources(this, config.sources ?? [])
     this.channels = new Channels(this, config.channels ?? [])
   }
@@ -206,6 +216,12 @@ export class Heed<
 
   listWorkflows(): Workflows {
     return { ...this.#workflows }
+  }
+
+  /** The editor of its agents. Throws where it has none. */
+  getEditor(): HeedEditor {
+    if (this.#editor) return this.#editor
+    throw new HeedError('edit_locked', 'This Heed has no editor. Pass one: new Heed({ editor: new HeedEditor() }).')
   }
 
   /** The agent under this key of `agents`; one that was created with `new Agent({ heed })` has its id as key. */

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Bus } from '../bus/contract.ts'
+import type { RunEditor } from '../editor/contract.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
 import type { ToolPolicy } from '../run/loop/run-contract.ts'
@@ -24,6 +25,7 @@ interface SiteOptions {
   tracing?: TracingOptions | false | undefined
   bus?: Bus
   runSlots?: RunSlotPool
+  editor?: RunEditor | undefined
   inbox?: InboxSettings
   receivePolicy?: ReceivePolicy | undefined
   /** The categories that the policies of a resource name. */
@@ -50,6 +52,8 @@ export class Site implements RunEnvironment {
   /** Scores the runs of agents that have scorers. */
   readonly scoring: Scoring
   readonly ephemeralRuns = new EphemeralRuns()
+  /** Absent where agents are not edited. */
+  readonly editor: RunEditor | undefined
   /** Absent where no policies are configured. */
   readonly toolPolicy: ToolPolicy | undefined
   readonly #given: Storage | undefined
@@ -60,6 +64,7 @@ export class Site implements RunEnvironment {
   constructor(key: unknown, storage: Storage | undefined, options: SiteOptions) {
     const { clock, logger, tracing, bus, runSlots, onOpen, inbox: settings = inboxSettings() } = options
     this.key = key
+    this.editor = options.editor
     this.toolPolicy = options.toolPolicy
     this.#given = storage
     this.threads = new ThreadRuntime({

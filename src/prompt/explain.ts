@@ -41,6 +41,8 @@ export interface ExplainedPrompt {
   prefix: CommonPrefix
   /** Pass these as `previous` to explain the next prompt. */
   fingerprints: Fingerprint[]
+  /** The version of the agent, where it is edited. */
+  edit?: { version: number; release?: number }
 }
 
 type Tools = NonNullable<LanguageModelV4CallOptions['tools']>

@@ -155,6 +155,8 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   transform?: ToolPayloadTransformPolicy
   /** The id of the run. An id that another run has is rejected. */
   runId?: string
+  /** Runs with this version of the agent, published or not; 0: code without overrides. See `heed/editor`. */
+  agentVersion?: number
   /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean
   onChunk?: (chunk: Chunk) => void | Promise<void>

@@ -25,6 +25,7 @@ export const calls: Calls = {
   ],
   policy: ['CedarPolicies', 'FilePolicyStore'],
   channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
+  editor: ['HeedEditor'],
   scorers: [
     'createScorer', 'Scorer', 'createToolCallAccuracyScorer', 'createSchemaMatchScorer', 'createLatencyScorer', 'createCostScorer', 'createAnswerRelevancyScorer',
     'createFaithfulnessScorer', 'createHallucinationScorer', 'createBiasScorer', 'createToxicityScorer', 'createPromptAlignmentScorer', 'runEvals',

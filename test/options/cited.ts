@@ -55,6 +55,25 @@ export const cited: Cited[] = [
       'Heed.listScores': 'threadId resourceId runId agentId scorerId state before limit', 'Agent.getInstructions': 'requestContext',
     },
   },
+  {
+    file: 'test/editor/editor.test.ts',
+    covers: {
+      Agent: 'editor.instructions editor.tools editor.tools.description defaultOptions.agentVersion defaultGenerateOptionsLegacy.agentVersion defaultStreamOptionsLegacy.agentVersion',
+      Heed: 'editor', 'HeedEditor.describe': 'requestContext', 'HeedEditor.save': 'instructions tools tools.description by why requestContext base',
+      'HeedEditor.publish': 'by why requestContext expected version rules rules.version rules.context rules.resources rules.percent',
+      'HeedEditor.rollBack': 'by why requestContext expected to', 'HeedEditor.getVersion': 'requestContext', 'HeedEditor.listVersions': 'requestContext before limit',
+      'HeedEditor.listReleases': 'requestContext before limit', 'HeedEditor.compare': 'from to requestContext',
+    },
+  },
+  {
+    file: 'test/editor/editor.test.ts', title: '[O2.10] agentVersion counts through every call',
+    covers: {
+      'Agent.generate': 'agentVersion', 'Agent.stream': 'agentVersion', 'Agent.generateLegacy': 'agentVersion', 'Agent.streamLegacy': 'agentVersion',
+      'Agent.explainPrompt': 'agentVersion', 'Agent.sendMessage': 'ifIdle.streamOptions.agentVersion', 'Agent.queueMessage': 'ifIdle.streamOptions.agentVersion',
+      'Agent.sendSignal': 'ifIdle.streamOptions.agentVersion', 'Agent.sendStateSignal': 'ifIdle.streamOptions.agentVersion',
+      'Agent.sendNotificationSignal': 'ifIdle.streamOptions.agentVersion', runEvals: 'targetOptions.agentVersion',
+    },
+  },
   { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVector: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStore: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStore: 'connectionString max pool client' } },

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseSync } from 'vite'
 
 const folder = join(import.meta.dirname, '../../api')
-const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'scorers', 'studio', 'testing', 'workflows', 'unexported'] as const
+const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'editor', 'scorers', 'studio', 'testing', 'workflows', 'unexported'] as const
 /** An entry of the package, by the name of its report. */
 export type Entry = (typeof entries)[number]
 

@@ -7,6 +7,7 @@ import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
 import { useThread, WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
 import { studio } from '../../src/studio/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { createScorer, runEvals } from '../../src/scorers/index.ts'
 import {
   Agent, CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
@@ -223,12 +224,29 @@ const clients: Doors = {
   'HeedChatTransport.reconnectToStream': (more) => transport().reconnectToStream({ chatId: 't', ...more }),
 }
 
+function edited(): HeedEditor {
+  const editor = new HeedEditor()
+  void new Heed({ agents: { a: new Agent({ id: 'a' }) }, storage: new InMemoryStore(), editor })
+  return editor
+}
+
 const others: Doors = {
   createScorer: (more) => createScorer({ id: 's', description: 'd', ...more }),
   'createScorer judge': (more) => createScorer({ id: 's', description: 'd', judge: { model: scriptedModel([]), ...more } }),
   'Scorer.run': (more) => createScorer({ id: 's', description: 'd' }).generateScore(() => 1).run({ input: '', output: '', ...more }),
   runEvals: (more) => runEvals({ target: () => '', data: [{ input: 'x' }], scorers: [() => ({ name: 'x', score: 1 })], ...more }),
   'Heed.listScores': (more) => heed().listScores(more),
+  HeedEditor: (more) => new HeedEditor(more as Record<string, never>),
+  'HeedEditor.describe': (more) => new HeedEditor().describe('a', more),
+  'HeedEditor.save': (more) => edited().save('a', { base: 0, by: 'ann', instructions: 'x', ...more }),
+  'HeedEditor.publish': (more) => new HeedEditor().publish('a', { version: 1, expected: 0, by: 'ann', ...more }),
+  'HeedEditor.rollBack': (more) => new HeedEditor().rollBack('a', { expected: 0, by: 'ann', ...more }),
+  'HeedEditor.getVersion': (more) => new HeedEditor().getVersion('a', 1, more),
+  'HeedEditor.listVersions': (more) => new HeedEditor().listVersions('a', more),
+  'HeedEditor.listReleases': (more) => new HeedEditor().listReleases('a', more),
+  'HeedEditor.compare': (more) => new HeedEditor().compare('a', { from: 0, to: 1, ...more }),
+  'Agent editor': (more) => new Agent({ id: 'a', editor: more }),
+  'Agent editor.tools': (more) => new Agent({ id: 'a', editor: { tools: more } }),
   'Agent scorers': (more) => new Agent({ id: 'a', model: scriptedModel([]), scorers: { x: { scorer: createScorer({ id: 's', description: 'd' }).generateScore(() => 1), ...more } } }),
   AttachmentUploaderOptions: (more) => new processors.AttachmentUploader({ upload: async () => '', ...more }),
   MessageHistoryOptions: (more) => new processors.MessageHistory(more),

@@ -281,6 +281,7 @@ export class ThreadHost implements RunHost {
           inputCount: drainedRows(taken).length,
           stepsDone: run.step,
           lost,
+          edit: run.edit,
           trace,
         },
         this.#runtime.environment,

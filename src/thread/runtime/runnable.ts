@@ -6,6 +6,7 @@ import type { Chunk } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import type { RunSetup } from '../../run/loop/run-contract.ts'
+import type { Editable, RunEdit, RunEditor } from '../../editor/contract.ts'
 import type { AgentScorers } from '../../scorers/contract.ts'
 import type { NewScore } from '../../store/contract/scores.ts'
 import type { BegunRun, Fence, MailboxRow, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
@@ -28,6 +29,8 @@ export interface Runnable {
   window(options: AgentExecutionOptions): Window
   /** The scorers of its runs for a request; undefined where it has none. */
   readonly scorers?: ((options: Pick<AgentExecutionOptions, 'requestContext'>) => AgentScorers | Promise<AgentScorers>) | undefined
+  /** What an editor may change of it. */
+  readonly editable?: Editable
   /** Whether a processor of the agent may reject input. */
   readonly canRejectInput?: boolean
   /**
@@ -73,6 +76,8 @@ export interface PreparedRun extends RunSetup {
   titler: Titler | undefined
   /** The work to score the run: `rows` are stored with its end, then `onStored` is called. */
   scores?: { rows: readonly NewScore[]; onStored(): void }
+  /** The version of the agent, where it is edited. */
+  edit?: RunEdit
 }
 
 export interface RunRequest {
@@ -89,6 +94,8 @@ export interface RunRequest {
   stepsDone: number
   /** The names of options that the run began with and that were lost with an earlier process. */
   lost?: readonly string[]
+  /** The version of the agent that was stored with the run. */
+  edit?: RunEdit | undefined
   trace?: RunTrace | undefined
 }
 
@@ -97,6 +104,8 @@ export interface RunEnvironment {
   clock: Clock
   logger: Logger
   tracing?: TracingOptions | false | undefined
+  /** Absent where agents are not edited. */
+  readonly editor?: RunEditor | undefined
   newId(): string
 }
 
@@ -112,16 +121,22 @@ export interface HostAbort {
 }
 
 /** The agents whose runs this process may run. */
-export class RegisteredAgents {
+export abstract class RegisteredAgents {
+  abstract readonly environment: RunEnvironment
   readonly #agents = new Map<string, Runnable>()
   #windows: Windows = new Map()
+  #edited: ReadonlySet<string> = new Set()
 
   /** Registers an agent whose runs this process may run. The window of an agent is constant. */
   register(agent: Runnable): void {
     if (this.#agents.get(agent.id) === agent) return
     this.#agents.set(agent.id, agent)
     const window = agent.window({})
-    if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
+    const edited = this.environment.editor !== undefined && isEditable(agent)
+    if (isSameWindow(this.#windows.get(agent.id), window) && edited === this.#edited.has(agent.id)) return
+    this.#edited = new Set([...this.#edited].filter((id) => id !== agent.id).concat(edited ? agent.id : []))
+    const windows = new Map(this.#windows).set(agent.id, window)
+    this.#windows = this.#edited.size === 0 ? windows : Object.assign(windows, { edited: this.#edited })
   }
 
   /** The agents that may run here, with the window of each as it was last registered. Not changed once it is handed out. */
@@ -145,6 +160,10 @@ export class RegisteredAgents {
   agentIds(): string[] {
     return [...this.#agents.keys()]
   }
+}
+
+function isEditable({ editable }: Runnable): boolean {
+  return editable !== undefined && (editable.instructions || editable.tools !== false)
 }
 
 function isSameWindow(one: Window | undefined, other: Window): boolean {

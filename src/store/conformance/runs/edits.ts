@@ -163,7 +163,7 @@ export const editCases: StoreCase[] = [
         return found
       }
       const first = await sides('first')
-      assert.deepEqual([...new Set(first)].toSorted(), [1, 3])
+      assert.deepEqual(new Set(first), new Set([1, 3]))
       await store.publishAgent(release(1, 2, { rules }))
       assert.deepEqual((await sides('second')).map((version) => (version === 2 ? 1 : version)), first)
     },

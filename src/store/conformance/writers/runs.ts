@@ -37,7 +37,7 @@ export const runWriterCases: StoreWriterCase[] = [
         answerOr(store.saveAgentVersion({ ...made, base: 0, overrides: { instructions: by }, by }), 'edit_conflict')
       )
       const saved = await together(() => save(one, 'ann'), () => save(two, 'bob'))
-      assert.deepEqual(saved.map((answer) => answer === 'edit_conflict').toSorted(), [false, true])
+      assert.equal(saved.filter((answer) => answer === 'edit_conflict').length, 1)
       const { versions } = await two.listAgentVersions({ agentId, limit: 9 })
       const kept = saved.flatMap((answer) => (answer === 'edit_conflict' ? [] : answer.version))
       assert.deepEqual(versions, kept)

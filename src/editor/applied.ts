@@ -1,0 +1,124 @@
+import { checkNames, refused } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
+import type { JSONObject } from '../base/json.ts'
+import type { Logger } from '../base/logger.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { ToolSet } from '../run/tools/tool-set.ts'
+import type { AgentOverrides, Editable, EditorFields, EditStore, RunEdit, RunEditor, ToolOverride } from './contract.ts'
+import { countingOverrides, editOf } from './machine.ts'
+
+/** Where a run has its thread, or would have one. */
+interface RunSite {
+  readonly editor?: RunEditor | undefined
+  readonly logger: Logger
+  readonly threads: { open(): Promise<unknown>; readonly store: EditStore }
+}
+
+interface RunAtSite {
+  /** The lease of its thread; absent for a run without one. */
+  fence?: unknown
+  /** What was stored when it began on a thread. */
+  edit?: RunEdit | undefined
+  threadId?: string
+  resourceId?: string
+}
+
+type RunOptions = Pick<AgentExecutionOptions, 'agentVersion'> & { requestContext: RequestContext }
+
+/** What an editor may change of an agent, by its parameter `editor`. */
+export function editableOf(editor: false | EditorFields | undefined): Editable {
+  if (editor === undefined) return { instructions: true, tools: 'membership' }
+  if (editor === false) return { instructions: false, tools: false }
+  const { instructions = false, tools = false } = editor
+  if (typeof tools === 'boolean') return { instructions, tools: tools && 'membership' }
+  return { instructions, tools: tools.description === true && 'descriptions' }
+}
+
+export function checkEditor(editor: unknown, agent: string): void {
+  if (editor === undefined || editor === false) return
+  const of = `editor of agent '${agent}'`
+  if (typeof editor !== 'object' || editor === null || Array.isArray(editor)) throw refused(of, 'false, or { instructions, tools }')
+  checkNames(of, editor, ['instructions', 'tools'])
+  const { instructions, tools } = editor as Record<string, unknown>
+  if (instructions !== undefined && typeof instructions !== 'boolean') throw refused(`${of}: instructions`, 'true or false')
+  if (tools === undefined || typeof tools === 'boolean') return
+  checkNames(`${of}: tools`, tools, ['description'])
+  const { description } = tools as { description?: unknown }
+  if (description !== undefined && typeof description !== 'boolean') throw refused(`${of}: tools.description`, 'true or false')
+}
+
+/** What a run gets of an editor. */
+export interface AppliedEdit {
+  edit: RunEdit
+  /** Those that code lets count. */
+  overrides: AgentOverrides
+  /** Called with the names of tools that are overridden and that code no longer offers. */
+  onGone(names: readonly string[]): void
+}
+
+/**
+ * The version that a run has: on a thread, the one that was stored when it began. Undefined where the agent is not edited. Rejects where
+ * the version cannot be read: a run never falls back to other instructions than its own.
+ */
+export async function resolveEdit(
+  { id, editable }: { id: string; editable?: Editable }, options: RunOptions, site: RunSite, run: RunAtSite,
+): Promise<AppliedEdit | undefined> {
+  const { editor } = site
+  const { agentVersion } = options
+  if (!editor || !editable || (!editable.instructions && editable.tools === false)) {
+    if (agentVersion === undefined) return undefined
+    const why = editor ? 'its code lets nothing be edited' : 'its Heed has no editor'
+    throw new HeedError('edit_locked', `Agent '${id}' has no versions: ${why}. Leave agentVersion out.`, { details: { agentId: id } })
+  }
+  if (run.fence && !run.edit) return undefined
+  await site.threads.open()
+  const { store } = site.threads
+  const edit = run.edit ?? (await editNow(id, options, site, run))
+  const stored = await editor.overridesOf(store, id, edit.version)
+  return {
+    edit,
+    overrides: countingOverrides(stored, editable),
+    onGone(tools) {
+      if (editor.isReported(stored)) return
+      site.logger.warn('a version of an agent names tools that its code no longer offers; they are left out', {
+        agentId: id, version: edit.version, tools: tools.join(', '),
+      })
+    },
+  }
+}
+
+/** What a call without a thread gets that begins now. */
+async function editNow(
+  agentId: string, { agentVersion, requestContext }: RunOptions, { threads }: RunSite, run: RunAtSite,
+): Promise<RunEdit> {
+  const { threadId, resourceId } = run
+  const { releases: [newest] } = agentVersion === undefined ? await threads.store.listReleases({ agentId, limit: 1 }) : { releases: [] }
+  const options: JSONObject = { requestContext: scalarsOf(requestContext), ...(agentVersion !== undefined && { agentVersion }) }
+  const by = { agentId, ...(threadId !== undefined && { threadId }), ...(resourceId !== undefined && { resourceId }) }
+  return editOf(newest, options, by) ?? { version: 0 }
+}
+
+/** The values that a rule of a release can name. */
+function scalarsOf(requestContext: RequestContext): JSONObject {
+  const scalars = [...requestContext.entries()].filter((entry): entry is [string, string | number | boolean] =>
+    ['string', 'number', 'boolean'].includes(typeof entry[1]))
+  return Object.fromEntries(scalars)
+}
+
+/** The tools of a run with overrides of those that code offers: they are taken out or described otherwise, and never added. */
+export function editTools(tools: ToolSet, own: ReadonlySet<string>, { overrides, onGone }: AppliedEdit): ToolSet {
+  const entries = Object.entries(overrides.tools ?? {})
+  if (entries.length === 0) return tools
+  const gone = entries.filter(([name]) => !own.has(name)).map(([name]) => name)
+  if (gone.length > 0) onGone(gone)
+  const counting = new Map<string, ToolOverride>(entries.filter(([name]) => own.has(name)))
+  return {
+    tools: new Map([...tools.tools].filter(([name]) => counting.get(name) !== false)),
+    definitions: tools.definitions.flatMap((definition) => {
+      const override = counting.get(definition.name)
+      if (override === false) return []
+      return override && definition.type === 'function' ? { ...definition, description: override.description } : definition
+    }),
+  }
+}

@@ -36,6 +36,10 @@ const we = anyOf('i we')
 /** Where a sentence ends, or goes on with one of these words. */
 const before = (...words: string[]) => `(?= *(?:[,.!(]|$)| (?:${words.join('|')})\\b)`
 
+const requestFirst = new RegExp(`^${introductions}*(?:${anyOf(`
+  find locate retrieve fetch search look dig pull recall show give send get read list repeat explain describe summari check tell remind
+  provide share clarify specify let i we help
+`)})`)
 const request = new RegExp(
   `^${introductions}*(?:${[
     `(?:find|locate|retrieve|fetch|search(?: for)? ${determiner}|search for|look (?:up|for)|dig up|pull up|recall) ${word}`,
@@ -49,21 +53,24 @@ const request = new RegExp(
     `${we}(?: was| am|['’]?m| were)? wonder(?:ing)? (?:${interrogative}|if|whether|about)\\b`,
     `help (?:me|us) (?:to )?(?:find|locate|remember|recall)\\b`,
   ].join('|')})`,
-  'iu',
 )
 /** "… please", at the end of what is not a whole statement. */
-const politely = /^[^.!?,;:]{1,120}[ ,](?:please|pls|bitte|por favor|s['’]il (?:vous|te) pla[iî]t)[.!]?$/iu
+const politely = /^[^.!?,;:]{1,120}[ ,](?:please|pls|bitte|por favor|s['’]il (?:vous|te) pla[iî]t)[.!]?$/
 
 /** The beginning of what is not known: "where the key is", "if she called". */
 const clause = `if|whether|${interrogative}`
 const apology = "(?:(?:i['’]?m|i am|we['’]?re) )?(?:so |very |really |terribly )?(?:sorry|afraid|unfortunately|apologies)"
+const beforeAnswer = `(?:${introductions}|${apology}[\\s,.!:–-]*){0,4}`
+const emptyAnswerFirst = new RegExp(`^${beforeAnswer}(?:${anyOf('i we no not dunno idk beats hard there one just let nothing you')})`)
 const emptyAnswer = new RegExp(
-  `^(?:${introductions}|${apology}[\\s,.!:–-]*){0,4}(?:${[
-    `${we} ${adverb}${negated} ${adverb}(?:know|knew)${before('it', 'yet', 'enough', 'about', clause, determiner)}(?! how to\\b)`,
-    `${we} ${adverb}${negated} ${adverb}(?:remember|recall)${before('it', 'you', clause, determiner)}(?! how to\\b)`,
-    `${we} ${adverb}${negated} ${adverb}(?:say|answer|help|tell(?: you)?)${before('that', 'this', 'it', 'you', 'with', 'for', clause)}`,
-    `${we} ${adverb}${negated} ${adverb}(?:have|find|found|see|seen|got) (?:${word} ){0,4}?${informing}\\b`,
-    `${we} ${negated} ${adverb}(?:find|found|see|locate) (?:it|that|this)(?= *(?:[,.!(]|$))`,
+  `^${beforeAnswer}(?:${[
+    `${we} ${adverb}${negated} ${adverb}(?:${[
+      `(?:know|knew)${before('it', 'yet', 'enough', 'about', clause, determiner)}(?! how to\\b)`,
+      `(?:remember|recall)${before('it', 'you', clause, determiner)}(?! how to\\b)`,
+      `(?:say|answer|help|tell(?: you)?)${before('that', 'this', 'it', 'you', 'with', 'for', clause)}`,
+      `(?:have|find|found|see|seen|got) (?:${word} ){0,4}?${informing}\\b`,
+      '(?:find|found|see|locate) (?:it|that|this)(?= *(?:[,.!(]|$))',
+    ].join('|')})`,
     `${we}(?: have|['’]?ve)?(?: got)? (?:have |had )?no (?:${word} ){0,2}?${informing}\\b`,
     `(?:i['’]?m|i am|we are|we['’]?re) not (?:sure|certain|aware)\\b`,
     `(?:no|not the slightest|not a) (?:idea|clue|information|record)\\b`,
@@ -75,7 +82,6 @@ const emptyAnswer = new RegExp(
     `nothing (?:was )?(?:found|known|came up|comes up|on file)\\b`,
     `you (?:have not|haven['’]?t|did not|didn['’]?t|(?:have )?never) (?:yet )?(?:told|tell|mention(?:ed)?|said|say|shared?|given?|gave)\\b`,
   ].join('|')})`,
-  'iu',
 )
 const emptyAnswerElsewhere = new RegExp(
   `^${anyOf(`
@@ -84,21 +90,27 @@ const emptyAnswerElsewhere = new RegExp(
   `)}(?![\\p{L}\\p{N}])|^(?:我?不知道|知りません|わかりません|分かりません|모르겠)`,
   'iu',
 )
-const onlyApology = new RegExp(`^(?:${apology}|thanks?|thank you)\\b[^,;:]{0,40}$`, 'iu')
+const onlyApology = new RegExp(`^(?:${apology}|thanks?|thank you)\\b[^,;:]{0,40}$`)
 /** A clause that may state something beside the first: "I don't know, but …". */
 const betweenClauses = /[,;:–—]\s*|\s(?=(?:but|however|though|because|and|except)\s)/u
 const conjunction = /^(?:but|however|though|because|and|except)\s+/iu
 
 function requests(sentence: string): boolean {
-  return request.test(sentence) || politely.test(sentence)
+  const lower = sentence.toLowerCase()
+  return (requestFirst.test(lower) && request.test(lower)) || politely.test(lower)
 }
 
 /** True where a sentence says that its speaker knows nothing, or apologizes, and nothing else. */
 function knowsNothing(sentence: string): boolean {
-  if (onlyApology.test(sentence)) return true
-  if (!emptyAnswer.test(sentence) && !emptyAnswerElsewhere.test(sentence)) return false
+  if (onlyApology.test(sentence.toLowerCase())) return true
+  if (!isEmptyAnswer(sentence)) return false
   // Each clause alone is no statement either.
   return sentence.split(betweenClauses).slice(1).map((one) => one.trim().replace(conjunction, '')).every(
-    (one) => one === '' || onlyApology.test(one) || emptyAnswer.test(one) || emptyAnswerElsewhere.test(one) || asks(one) || requests(one),
+    (one) => one === '' || onlyApology.test(one.toLowerCase()) || isEmptyAnswer(one) || asks(one) || requests(one),
   )
+}
+
+function isEmptyAnswer(sentence: string): boolean {
+  const lower = sentence.toLowerCase()
+  return (emptyAnswerFirst.test(lower) && emptyAnswer.test(lower)) || emptyAnswerElsewhere.test(sentence)
 }

@@ -72,6 +72,5 @@ export const mutants: readonly Mutant[] = [
     name: 'forgets outcomes that senders wait for',
     fault: { file: 'thread/send/waiters.ts', changes: [['?? []) resolve(outcome)', '?? []) if (Math.random() > 0.2) resolve(outcome)']] },
     finds: ['allAnswered'],
-    quick: true,
   },
 ]

@@ -4,7 +4,7 @@ import type { Chunk } from '../../src/message/chunk.ts'
 import { HeedProcess } from './heed-process.ts'
 import { imports, project } from './project.ts'
 
-const edits = Number(process.env.HEED_EDITS ?? 12)
+const edits = Number(process.env.HEED_EDITS ?? 8)
 
 const code = (version: number) => `${imports}
 const look = createTool({ id: 'look', description: 'Looks.', idempotent: true, execute: () => new Promise((resolve) => setTimeout(() => resolve({}), 20)) })

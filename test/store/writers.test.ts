@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import { storeWriterConformance } from '../../src/testing/index.ts'
-import { client, file, twoWriters } from './two-writers.ts'
+import { file, twoWriters } from './two-writers.ts'
 
 describe('two writers', () => {
   it.each(twoWriters)('of a file: $name', ({ run }) => expect(run(file)).resolves.toBeUndefined())
-  it.each(twoWriters)('through a client: $name', ({ run }) => expect(run(client)).resolves.toBeUndefined())
 
   it('do not exist for a database in memory: the cases fail as not applicable', async () => {
     const alone = { store: async () => new LibSQLStore({ url: ':memory:' }) }

@@ -7,7 +7,7 @@ import { openHeed, placeKinds } from './places.ts'
 import { idle, soon } from './said.ts'
 
 /** HEED_MESSAGES=10000 is the campaign, `npm run test:messages`. */
-const messages = Number(process.env.HEED_MESSAGES ?? 3_000)
+const messages = Number(process.env.HEED_MESSAGES ?? 1_500)
 const each = 100
 const threads = messages / each
 

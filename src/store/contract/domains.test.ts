@@ -7,7 +7,6 @@ import { notificationConformance } from '../conformance/notifications/notificati
 import { scheduleConformance } from '../conformance/schedules.ts'
 import { subscriptionConformance } from '../conformance/subscriptions.ts'
 import { watchConformance } from '../conformance/watches.ts'
-import { InMemoryStore } from '../sqlite/in-memory.ts'
 import { LibSQLStore } from '../sqlite/index.ts'
 import type { StoreDomains } from './storage.ts'
 
@@ -20,8 +19,8 @@ afterEach(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+// A database in memory is the same store: all other tests run on it.
 const engines = {
-  'in memory': () => new InMemoryStore(),
   'on a file': () => new LibSQLStore({ url: `file:${copyEmptyFile(join(folder, `${++files}.db`))}` }),
 }
 

@@ -18,7 +18,7 @@ describe('the log of a database', () => {
     const inbox = (await notificationStoreOf(store)) as NotificationStore
     const chance = new Chance(3)
     const now = Date.now()
-    for (let write = 0; write < 160; write++) {
+    for (let write = 0; write < 120; write++) {
       await inbox.ingest(Array.from({ length: 250 }, (_, index) => {
         const owner = chance.below(10_000)
         return {

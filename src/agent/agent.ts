@@ -39,7 +39,9 @@ import {
   canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig, type RemoteOptions,
 } from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
-import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
+import {
+  describeAgent, explain, explainAgentPrompt, listWorkflows, type AgentDescription, type Explained, type SignalName,
+} from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
 } from './memory/request-memory.ts'
@@ -50,10 +52,11 @@ import {
 import { describeThread, legacyOptions, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { registered, StorageBinding } from './storage-binding.ts'
-import { awaitSignal, cancelWatch, getWatch, listWatches, watchingOf } from './watches.ts'
-import type {
-  AgentWatchQuery, AgentWatchScope, WatchDetails, WatchInput, WatchPage, WatchRecord, WatchTarget, WatchToExplain,
+import {
+  awaitSignal, cancelWatch, getWatch, listWatches, watchingOf, type AgentWatchQuery, type AgentWatchScope, type WatchDetails,
+  type WatchInput, type WatchPage, type WatchRecord, type WatchTarget, type WatchToExplain,
 } from './watches.ts'
+import type { WorkflowLike } from './workflows.ts'
 import { titlerOfMarkedThread } from './memory/titler.ts'
 
 /** A model with instructions and tools. It runs single calls, or on threads. */
@@ -355,6 +358,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Its model and its tools, for lists of agents. */
   async describe(request: ForRequest = this.#context ?? {}): Promise<AgentDescription> {
     return describeAgent(this.#config, this.id, this.site(), requestContextIn('describe()', request))
+  }
+
+  /** The workflows that it offers to the model, by their keys. */
+  async listWorkflows(request: ForRequest = this.#context ?? {}): Promise<Record<string, WorkflowLike>> {
+    return listWorkflows(this.#config.workflows, requestContextIn('listWorkflows()', request), this.id)
   }
 
   async getMetadata(request: ForRequest = this.#context ?? {}): Promise<Record<string, unknown>> {

@@ -6,6 +6,8 @@ import { Connection, type ClientOptions, type OverWire } from './connection.ts'
 import { listed } from './fields.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 import { ThreadListSubscription } from './thread-list.ts'
+import type { ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
+import { WorkflowClient, type AnyWorkflow, type WorkflowDetails, type WorkflowTypes } from './workflows.ts'
 
 /** The principal of a client. */
 export interface Me {
@@ -34,6 +36,9 @@ export interface ServerProcess {
   threads: number
 }
 
+/** A score of a run, or the work to make it. */
+export type ListedScore = Omit<ScoreRow, 'createdAt' | 'settledAt'> & { createdAt: string; settledAt?: string }
+
 /** A client of a Heed server, for any platform with `fetch`: Node, browsers, workers. */
 export class HeedClient {
   readonly #connection: Connection
@@ -53,6 +58,21 @@ export class HeedClient {
 
   getAgent(id: string): AgentClient {
     return new AgentClient(this.#connection, id)
+  }
+
+  /** A workflow by its id or its key. `getWorkflow<typeof workflow>()` has its types. */
+  getWorkflow<W extends WorkflowTypes = AnyWorkflow>(id: string): WorkflowClient<W> {
+    return new WorkflowClient<W>(this.#connection, id)
+  }
+
+  listWorkflows(): Promise<Record<string, WorkflowDetails>> {
+    return this.#connection.json('/workflows')
+  }
+
+  /** Scores of runs, newest first. `before`: the `next` of the page before. */
+  async listScores(query: Partial<ScoreQuery> = {}): Promise<{ scores: ListedScore[]; next?: number }> {
+    checkNames('listScores()', query, ['threadId', 'resourceId', 'runId', 'agentId', 'scorerId', 'state', 'before', 'limit'])
+    return this.#connection.json('/scores', { query: { ...query } })
   }
 
   /** The memory of an agent: threads, messages, working memory. */
@@ -156,4 +176,5 @@ export type { ThreadListSubscription } from './thread-list.ts'
 export type { ThreadChange } from '../thread/stream/thread-changes.ts'
 export type { OverWire, ThreadScope } from './connection.ts'
 export type { WatchEvent } from '../message/chunk.ts'
+export type { AnyWorkflow, RemoteStart, WorkflowClient, WorkflowDetails, WorkflowRunClient, WorkflowTypes } from './workflows.ts'
 export { HeedError, isHeedError } from '../base/errors.ts'

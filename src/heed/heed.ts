@@ -207,6 +207,12 @@ export class Heed<
     return workflow
   }
 
+  /** @internal The workflow with this id, else the one under this key. */
+  findWorkflow(name: string): HeedWorkflow | undefined {
+    const byId = Object.values<HeedWorkflow>(this.#workflows).find(({ id }) => id === name)
+    return byId ?? (Object.hasOwn(this.#workflows, name) ? this.#workflows[name] : undefined)
+  }
+
   getWorkflowById(id: string): HeedWorkflow {
     const workflow = Object.values(this.#workflows).find((candidate) => candidate.id === id)
     if (!workflow)

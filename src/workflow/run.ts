@@ -9,7 +9,7 @@ import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
 import { unknownRun } from './place/memory-place.ts'
 import type { RunPlace } from './place/place.ts'
 import { rowsBefore, stepAt, type StepRow } from './plan/plan.ts'
-import { isSettled, resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
+import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
 
 /** What a run begins with. */
 export interface StartArgs<Input = unknown, State = unknown> {
@@ -102,7 +102,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /**
    * The chunks of the run from now on; with `after`, those behind the chunk with this cursor, or a `workflow-snapshot` where they are not
-   * retained. Ends when the run has ended.
+   * retained. Ends when the run has ended; of one that had ended before, it is a `workflow-snapshot`.
    */
   async *observe(options: { after?: string } = {}): AsyncGenerator<WorkflowChunk> {
     checkNames('observe()', options, ['after'])
@@ -110,15 +110,23 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     try {
       const chunks = await this.#place.subscribe(this, { after: options.after, signal: stop.signal })
       const stored = await this.#place.read(this)
-      if (stored && isOver(stored.head.status) && options.after === undefined) return
+      if (stored && isOver(stored.head.status) && (await this.#hasRead(options.after))) {
+        yield snapshotOf(stored)
+        return
+      }
       for await (const chunk of chunks) {
         yield chunk
-        const { workflowStatus } = chunk.payload as { workflowStatus?: WorkflowRunStatus }
-        if (workflowStatus !== undefined && isOver(workflowStatus)) return
+        const status = statusIn(chunk)
+        if (status !== undefined && isOver(status)) return
       }
     } finally {
       stop.abort()
     }
+  }
+
+  /** Whether a reader with this cursor has all chunks of a run that has ended. */
+  async #hasRead(after: string | undefined): Promise<boolean> {
+    return after === undefined || [after, undefined].includes(await this.#place.lastCursor(this))
   }
 
   /**
@@ -151,6 +159,11 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /** Tries a parked run again, after the code was repaired. Rejected with `run_not_parked` for any other. */
   async restart(): Promise<WorkflowResult<Output, State>> {
+    return this.#settled(await this.beginRestart())
+  }
+
+  /** @internal Resolves when the restart is stored, with what is true when the run has gone on. */
+  async beginRestart(): Promise<Moved> {
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
     if (stored.head.status !== 'parked')
@@ -160,7 +173,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
         { details: { runId: this.runId } },
       )
     await this.#place.send(this, `restart:${this.#newId()}`, { type: 'wake' })
-    return this.#settled(({ head }) => head.updatedAt !== stored.head.updatedAt)
+    return ({ head }) => head.updatedAt !== stored.head.updatedAt
   }
 
   /**
@@ -168,6 +181,11 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
    * it is.
    */
   async timeTravel(args: TimeTravelArgs<State>): Promise<WorkflowResult<Output, State>> {
+    return (await this.beginTimeTravel(args)).#settled()
+  }
+
+  /** @internal Resolves with the new run when its start is stored. */
+  async beginTimeTravel(args: TimeTravelArgs<State>): Promise<WorkflowRun<Input, Output, State>> {
     checkNames('timeTravel()', args, ['step', 'inputData', 'initialState', 'requestContext', 'runId'])
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
@@ -191,7 +209,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     })
     if (!started)
       throw new HeedError('id_taken', `There is a run '${run.runId}' already. Leave runId out.`, { details: { runId: run.runId } })
-    return run.#settled()
+    return run
   }
 
   /** What became of the run so far; null for one that was not started. */
@@ -201,11 +219,11 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   }
 
   /** `moved`: what was recorded before counts no longer. */
-  async #settled(moved: (stored: StoredRun) => boolean = () => true): Promise<WorkflowResult<Output, State>> {
+  async #settled(moved: Moved = () => true): Promise<WorkflowResult<Output, State>> {
     return resultOf(this.#graph, await this.#place.when(this, (stored) => isSettled(stored) && moved(stored)))
   }
 
-  async #begin(args: StartArgs<Input, State>): Promise<void> {
+  async #begin(args: StartArgs<Input, State>): Promise<undefined> {
     checkNames('start()', args, ['inputData', 'initialState', 'requestContext'])
     const given = await validated(this.#graph.inputSchema, args.inputData, `The input of workflow '${this.workflowId}'`, 'invalid_argument')
     await this.#place.start({
@@ -223,7 +241,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   }
 
   /** Resolves with what is true when the step has gone on. */
-  async #resume(args: ResumeArgs): Promise<(stored: StoredRun) => boolean> {
+  async #resume(args: ResumeArgs): Promise<Moved> {
     checkNames('resume()', args, ['step', 'label', 'resumeData'])
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
@@ -265,29 +283,66 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     return found
   }
 
-  #streamed(begin: () => Promise<void | ((stored: StoredRun) => boolean)>): WorkflowStream<Output, State> {
+  /** @internal The chunks of the run from its start on, once the start is stored. */
+  async startChunks(args: StartArgs<Input, State>): Promise<AsyncGenerator<WorkflowChunk>> {
+    return (await this.#follow(() => this.#begin(args))).chunks
+  }
+
+  /** @internal Has the chunks of the run retained, behind this cursor, until the returned function is called. */
+  async hold(after?: string): Promise<() => void> {
     const stop = new AbortController()
-    const { promise: begun, resolve, reject } = Promise.withResolvers<AsyncIterable<WorkflowChunk>>()
-    const result = (async () => {
-      try {
-        const chunks = await this.#place.subscribe(this, { signal: stop.signal })
-        resolve(chunks)
-        return await this.#settled((await begin()) ?? undefined)
-      } catch (error) {
-        reject(error)
-        throw error
-      } finally {
-        stop.abort()
-      }
-    })()
-    begun.catch(() => {})
+    await this.#place.subscribe(this, { after, signal: stop.signal })
+    return () => stop.abort()
+  }
+
+  #streamed(begin: () => Promise<Moved | undefined>): WorkflowStream<Output, State> {
+    const following = this.#follow(begin)
+    const result = following.then(({ moved }) => this.#settled(moved))
     result.catch(() => {})
     const fullStream = (async function* () {
-      yield* await begun
+      yield* (await following).chunks
       await result
     })()
     return { runId: this.runId, workflowId: this.workflowId, fullStream, result }
   }
+
+  /** Subscribes before the run begins or goes on, so that no chunk is missed. */
+  async #follow(begin: () => Promise<Moved | undefined>): Promise<{ chunks: AsyncGenerator<WorkflowChunk>; moved: Moved }> {
+    const stop = new AbortController()
+    try {
+      const chunks = await this.#place.subscribe(this, { signal: stop.signal })
+      const before = await this.#place.read(this)
+      const moved = await begin()
+      // A run that is started again, and had settled before, publishes nothing.
+      const isOld = moved === undefined && before !== null && isSettled(before)
+      if (isOld) stop.abort()
+      return { chunks: this.#untilSettled(chunks, moved ?? (() => true), stop), moved: moved ?? (() => true) }
+    } catch (error) {
+      stop.abort()
+      throw error
+    }
+  }
+
+  async *#untilSettled(chunks: AsyncIterable<WorkflowChunk>, moved: Moved, stop: AbortController): AsyncGenerator<WorkflowChunk> {
+    try {
+      for await (const chunk of chunks) {
+        yield chunk
+        if (chunk.type !== 'workflow-suspended' && statusIn(chunk) === undefined) continue
+        const stored = await this.#place.read(this)
+        if (!stored || (isSettled(stored) && moved(stored))) return
+      }
+    } finally {
+      stop.abort()
+    }
+  }
+}
+
+/** What is true of a run when it has gone on. */
+type Moved = (stored: StoredRun) => boolean
+
+/** The status of the run in chunks about its end, and in snapshots. */
+function statusIn({ payload }: WorkflowChunk): WorkflowRunStatus | undefined {
+  return (payload as { workflowStatus?: WorkflowRunStatus }).workflowStatus
 }
 
 function eventsOf(graph: WorkflowGraph): Array<Extract<WorkflowGraph['nodes'][number], { kind: 'event' }>> {

@@ -3,7 +3,7 @@ import { HeedError } from '../base/errors.ts'
 import { isName } from '../base/json.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
-import { checkGraph, type Ask, type Child, type Node, type WorkflowGraph } from './plan/graph.ts'
+import { checkGraph, describeGraph, type Ask, type Child, type Node, type WorkflowGraph } from './plan/graph.ts'
 import { mappingFunction, type MappedField, type Mapping } from './mapping.ts'
 import type { Processor } from '../processors/processor.ts'
 import { processorsOf } from './processor-step.ts'
@@ -222,6 +222,11 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
         details: { workflowId: this.id },
       },
     )
+  }
+
+  /** @internal As JSON, for lists of workflows. */
+  describe(): { id: string; description: string | undefined; metadata: unknown; steps: ReturnType<typeof describeGraph> } {
+    return { id: this.id, description: this.description, metadata: this.metadata, steps: describeGraph(this.graph) }
   }
 
   /** @internal The processors that it stands for, in a list of processors. Throws where it has other steps. */

@@ -30,7 +30,8 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
   const guide = client.getAgent('guide')
   const memory = client.memory()
   const thread = { threadId: 't', resourceId: 'r' }
-  for (const holder of [client, guide, guide.notifications, guide.schedules, memory] as object[]) {
+  const workflow = client.getWorkflow('asking')
+  for (const holder of [client, guide, guide.notifications, guide.schedules, memory, workflow, workflow.createRun()] as object[]) {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(holder))) {
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue

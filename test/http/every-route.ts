@@ -14,6 +14,8 @@ export async function listed(ask: (path: string) => Promise<Response>) {
 
 /** A request that is right in everything but whose thread it is about. */
 export function request(path: string, method: string, { parameters, requestBody }: Operation, names: Names) {
+  // Ids of runs of workflows are apart from those of agents.
+  if (path.startsWith('/api/workflows/')) names = { ...names, runId: names.workflowRunId ?? 'x' }
   const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'x')
   const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
   const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))

@@ -70,7 +70,7 @@ describe('policies of a Heed, over HTTP', () => {
         else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && /\/(metrics|tick|explain-prompt|processes|prompt)$/.test(path) ? expect.objectContaining({ details: { scope: 'operate' } }) : denied)
       }
     }
-    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/me']
+    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/workflows', 'GET /api/workflows/{workflowId}', 'GET /api/me']
     expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics', 'admin GET /api/processes'].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))
     expect(routes.length).toBeGreaterThan(60)
     expect(model.callCount).toBe(1)

@@ -40,6 +40,8 @@ const ofMemory = { path: { threadId }, query: { agentId, resourceId } }
 const memory = { thread: threadId, resource: resourceId }
 const message = { id: 'm-saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', ...scope, content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }
 const parseAs = 'stream' as const
+const workflowId = 'asking'
+const ofWorkflow = { path: { workflowId, runId: 'order-1' }, query: { resourceId } }
 
 const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })
 
@@ -262,6 +264,33 @@ export const calls: Calls = {
   '/api/memory/status': { get: ({ client }) => client.GET('/api/memory/status', { params: { query: { agentId } } }) },
   '/api/memory/config': { get: ({ client }) => client.GET('/api/memory/config', { params: { query: { agentId } } }) },
   '/api/memory/observational-memory': { get: ({ client }) => client.GET('/api/memory/observational-memory', {}) },
+  '/api/workflows': { get: ({ client }) => client.GET('/api/workflows', {}) },
+  '/api/workflows/{workflowId}': { get: ({ client }) => client.GET('/api/workflows/{workflowId}', { params: { path: { workflowId } } }) },
+  '/api/workflows/{workflowId}/start': {
+    post: ({ client }) => client.POST('/api/workflows/{workflowId}/start', { params: { path: { workflowId }, query: { runId: 'new' } }, body: { resourceId, inputData: { n: 1 }, initialState: { seen: 1 } } }),
+  },
+  '/api/workflows/{workflowId}/stream': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/stream', { params: { path: { workflowId } }, body: { resourceId }, parseAs }) },
+  '/api/workflows/{workflowId}/runs': {
+    get: ({ client }) => client.GET('/api/workflows/{workflowId}/runs', { params: { path: { workflowId }, query: { resourceId, status: ['suspended'], page: 0, perPage: 5, fromDate: '2020-01-01T00:00:00Z' } } }),
+  },
+  '/api/workflows/{workflowId}/runs/{runId}': {
+    get: ({ client }) => client.GET('/api/workflows/{workflowId}/runs/{runId}', { params: ofWorkflow }),
+    delete: ({ client }) => client.DELETE('/api/workflows/{workflowId}/runs/{runId}', { params: ofWorkflow }),
+  },
+  '/api/workflows/{workflowId}/runs/{runId}/stream': { get: ({ client }) => client.GET('/api/workflows/{workflowId}/runs/{runId}/stream', { params: ofWorkflow, parseAs }) },
+  '/api/workflows/{workflowId}/runs/{runId}/resume': {
+    post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/resume', { params: { path: ofWorkflow.path }, body: { resourceId, step: 'ask', resumeData: 'yes' } }),
+  },
+  '/api/workflows/{workflowId}/runs/{runId}/events': {
+    post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/events', { params: { path: ofWorkflow.path }, body: { resourceId, name: 'paid', data: { n: 1 }, id: 'e-1' } }),
+  },
+  '/api/workflows/{workflowId}/runs/{runId}/cancel': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/cancel', { params: { path: ofWorkflow.path }, body: { resourceId } }) },
+  // The run is not parked.
+  '/api/workflows/{workflowId}/runs/{runId}/restart': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/restart', { params: { path: ofWorkflow.path }, body: { resourceId } }) },
+  '/api/workflows/{workflowId}/runs/{runId}/time-travel': {
+    post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/time-travel', { params: { path: ofWorkflow.path }, body: { resourceId, step: 'ask', inputData: { n: 2 }, newRunId: 'again' } }),
+  },
+  '/api/scores': { get: ({ client }) => client.GET('/api/scores', { params: { query: { agentId, ...scope, state: 'scored', limit: 5 } } }) },
   '/api/webhooks/{sourceId}': {
     post: ({ client, webhook }) => client.POST('/api/webhooks/{sourceId}', { params: { path: { sourceId: 'shop' } }, headers: webhook.headers, bodySerializer: () => webhook.body, body: {} as never }),
   },

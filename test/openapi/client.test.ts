@@ -13,6 +13,7 @@ import { Agent, createTool, Heed, HeedError, Memory, silentLogger } from '../../
 import { WebhookSignals } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { said } from '../channel/answering.ts'
 import { secret, standard } from '../sources/signing.ts'
 import { soon } from '../thread/said.ts'
@@ -32,6 +33,10 @@ const model = () => scriptedModel(({ options: { prompt } }) => {
   return last.includes('Ask') ? { toolCalls: [{ toolName: 'ask', input: {} }] } : 'Hello.'
 })
 
+const asking = () => createWorkflow({ id: 'asking' })
+  .then(createStep({ id: 'ask', execute: ({ resumeData, suspend }) => (resumeData === undefined ? suspend('?') : resumeData) }))
+  .waitForEvent('paid').commit()
+
 interface Parts {
   file: string
   /** What is sent to the thread before the call. */
@@ -48,7 +53,7 @@ function parts({ file }: Parts) {
   })
   const channel = new Channel({ id: 'phone', adapter: phone, resourceId: 'user-1', mode: 'message', agent })
   const storage = new LibSQLStore({ url: `file:${file}` })
-  const heed = new Heed({ agents: { guide: agent }, storage, sources: [shop], channels: [channel], logger: silentLogger })
+  const heed = new Heed({ agents: { guide: agent }, workflows: { asking: asking() }, storage, sources: [shop], channels: [channel], logger: silentLogger })
   return { phone, shop, agent, heed, storage, model: used }
 }
 
@@ -123,6 +128,7 @@ async function furnish({ agent, phone, heed }: Pick<ReturnType<typeof parts>, 'a
   await agent.schedule({ ...scope, id: 's-1', cron: '0 0 * * *', message: 'Look.' })
   await agent.awaitSignal({ description: 'A letter.', expected_channels: ['sms'] }, { ...scope, id: 'w-1' })
   await agent.sendStateSignal({ id: 'lane-1', cacheKey: 'k', contents: 'x' }, { ...scope, ifIdle: { behavior: 'persist' } })
+  await heed.getWorkflow('asking').createRun({ runId: 'order-1', resourceId: scope.resourceId }).start({ inputData: { n: 1 } })
   const memory = await agent.getMemory()
   await memory.cloneThread({ sourceThreadId: scope.threadId, newThreadId: 'copy-1' })
   for (const workingMemory of ['# One', '# Two']) await memory.updateWorkingMemory({ ...scope, workingMemory })
@@ -161,7 +167,7 @@ async function textOf(copy: Response): Promise<string> {
 
 const every = Object.entries(calls).flatMap(([path, methods]) => Object.entries(methods).map(([method, call]) => [`${method.toUpperCase()} ${path}`, path, method, call] as const))
 /** Routes that answer no request, or none without what only a provider has. */
-const refused: Record<string, number> = { 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 401 }
+const refused: Record<string, number> = { 'POST /api/workflows/{workflowId}/runs/{runId}/restart': 409, 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 401 }
 
 describe('a client that is generated from the document', () => {
   it('[H5.5] has the types that are in the tree: npm run openapi writes them', async () => {

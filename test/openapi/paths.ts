@@ -325,6 +325,60 @@ export interface paths {
     /** Always rejected: no agent of this server has one */
     get: operations["getMemoryObservationalMemory"];
   };
+  "/api/workflows": {
+    /** The workflows of this server */
+    get: operations["getWorkflows"];
+  };
+  "/api/workflows/{workflowId}": {
+    /** One workflow, with its steps and its schemas */
+    get: operations["getWorkflowsWorkflowId"];
+  };
+  "/api/workflows/{workflowId}/start": {
+    /** Starts a run; started twice under one id, it is one run */
+    post: operations["postWorkflowsWorkflowIdStart"];
+  };
+  "/api/workflows/{workflowId}/stream": {
+    /** Starts a run, and streams it until it has ended or is suspended */
+    post: operations["postWorkflowsWorkflowIdStream"];
+  };
+  "/api/workflows/{workflowId}/runs": {
+    /** Runs of a workflow, newest first */
+    get: operations["getWorkflowsWorkflowIdRuns"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}": {
+    /** What became of a run so far, with its steps */
+    get: operations["getWorkflowsWorkflowIdRunsRunId"];
+    /** Deletes a run with all that was recorded of it */
+    delete: operations["deleteWorkflowsWorkflowIdRunsRunId"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/stream": {
+    /** Streams a run from its start, or from a cursor on, until it has ended */
+    get: operations["getWorkflowsWorkflowIdRunsRunIdStream"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/resume": {
+    /** Answers a suspended step */
+    post: operations["postWorkflowsWorkflowIdRunsRunIdResume"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/events": {
+    /** Sends an event to a run, which ends its wait for it */
+    post: operations["postWorkflowsWorkflowIdRunsRunIdEvents"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/cancel": {
+    /** Cancels a run; without effect when it has ended */
+    post: operations["postWorkflowsWorkflowIdRunsRunIdCancel"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/restart": {
+    /** Tries a parked run again */
+    post: operations["postWorkflowsWorkflowIdRunsRunIdRestart"];
+  };
+  "/api/workflows/{workflowId}/runs/{runId}/time-travel": {
+    /** Begins another run from a step of this one, which stays as it is */
+    post: operations["postWorkflowsWorkflowIdRunsRunIdTimeTravel"];
+  };
+  "/api/scores": {
+    /** Scores of runs, newest first */
+    get: operations["getScores"];
+  };
   "/api/webhooks/{sourceId}": {
     /** A webhook of a source, authenticated by its signature; 200 means stored */
     post: operations["postWebhooksSourceId"];
@@ -5302,6 +5356,590 @@ export interface operations {
       200: {
         content: {
           "application/json": unknown;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The workflows of this server */
+  getWorkflows: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The workflows of this server */
+      200: {
+        content: {
+          "application/json": {
+            [key: string]: {
+              id: string;
+              name: string;
+              description?: string;
+              metadata?: {
+                [key: string]: unknown;
+              };
+              inputSchema?: string;
+              outputSchema?: string;
+              stateSchema?: string;
+              steps: {
+                  type: string;
+                  id: string;
+                  steps?: {
+                      [key: string]: unknown;
+                    }[];
+                }[];
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One workflow, with its steps and its schemas */
+  getWorkflowsWorkflowId: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    responses: {
+      /** @description One workflow, with its steps and its schemas */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            name: string;
+            description?: string;
+            metadata?: {
+              [key: string]: unknown;
+            };
+            inputSchema?: string;
+            outputSchema?: string;
+            stateSchema?: string;
+            steps: {
+                type: string;
+                id: string;
+                steps?: {
+                    [key: string]: unknown;
+                  }[];
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Starts a run; started twice under one id, it is one run */
+  postWorkflowsWorkflowIdStart: {
+    parameters: {
+      query?: {
+        runId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          inputData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Starts a run; started twice under one id, it is one run */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Starts a run, and streams it until it has ended or is suspended */
+  postWorkflowsWorkflowIdStream: {
+    parameters: {
+      query?: {
+        runId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          inputData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Starts a run, and streams it until it has ended or is suspended */
+      200: {
+        content: {
+          "text/event-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Runs of a workflow, newest first */
+  getWorkflowsWorkflowIdRuns: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        status?: ("pending" | "running" | "waiting" | "suspended" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
+        fromDate?: string;
+        toDate?: string;
+        page?: number;
+        perPage?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    responses: {
+      /** @description Runs of a workflow, newest first */
+      200: {
+        content: {
+          "application/json": {
+            runs: {
+                runId: string;
+                workflowId: string;
+                status: string;
+                resourceId?: string;
+                createdAt: string;
+                updatedAt: string;
+              }[];
+            total: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What became of a run so far, with its steps */
+  getWorkflowsWorkflowIdRunsRunId: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    responses: {
+      /** @description What became of a run so far, with its steps */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            status: string;
+            input?: unknown;
+            result?: unknown;
+            error?: {
+              [key: string]: unknown;
+            };
+            state: {
+              [key: string]: unknown;
+            };
+            steps: {
+              [key: string]: unknown;
+            };
+            path: {
+                path: string;
+                stepId: string;
+                status: string;
+                attempts?: number;
+                startedAt?: number;
+              }[];
+            suspended?: string[];
+            suspendPayload?: {
+              [key: string]: unknown;
+            };
+            resumeLabels?: {
+              [key: string]: unknown;
+            };
+            tripwire?: {
+              [key: string]: unknown;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a run with all that was recorded of it */
+  deleteWorkflowsWorkflowIdRunsRunId: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a run with all that was recorded of it */
+      200: {
+        content: {
+          "application/json": {
+            deleted: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Streams a run from its start, or from a cursor on, until it has ended */
+  getWorkflowsWorkflowIdRunsRunIdStream: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        after?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    responses: {
+      /** @description Streams a run from its start, or from a cursor on, until it has ended */
+      200: {
+        content: {
+          "text/event-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Answers a suspended step */
+  postWorkflowsWorkflowIdRunsRunIdResume: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          step?: string;
+          label?: string;
+          resumeData?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Answers a suspended step */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Sends an event to a run, which ends its wait for it */
+  postWorkflowsWorkflowIdRunsRunIdEvents: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          name: string;
+          data?: unknown;
+          id?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Sends an event to a run, which ends its wait for it */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Cancels a run; without effect when it has ended */
+  postWorkflowsWorkflowIdRunsRunIdCancel: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Cancels a run; without effect when it has ended */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Tries a parked run again */
+  postWorkflowsWorkflowIdRunsRunIdRestart: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Tries a parked run again */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Begins another run from a step of this one, which stays as it is */
+  postWorkflowsWorkflowIdRunsRunIdTimeTravel: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+        runId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          step: string;
+          inputData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          newRunId?: string;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Begins another run from a step of this one, which stays as it is */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Scores of runs, newest first */
+  getScores: {
+    parameters: {
+      query?: {
+        threadId?: string;
+        resourceId?: string;
+        agentId?: string;
+        runId?: string;
+        scorerId?: string;
+        state?: "pending" | "scored" | "not_scorable" | "failed";
+        limit?: number;
+        before?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description Scores of runs, newest first */
+      200: {
+        content: {
+          "application/json": {
+            scores: {
+                key: number;
+                threadId: string;
+                resourceId: string;
+                agentId: string;
+                runId: string;
+                scorerId: string;
+                version: string;
+                state: string;
+                attempts: number;
+                score?: number;
+                reason?: string;
+                error?: {
+                  [key: string]: unknown;
+                };
+                usage?: {
+                  [key: string]: unknown;
+                };
+                createdAt: string;
+                settledAt?: string;
+              }[];
+            next?: number;
+          };
         };
       };
       /** @description The error. */

@@ -10,6 +10,8 @@ import type { Report } from './campaign-process.ts'
 
 /** `HEED_WORKFLOW_KILLS=300` runs the long form; docs/reliability.md has its last result. */
 const kills = Number(process.env.HEED_WORKFLOW_KILLS || 4)
+/** The round that begins: the places of the kills follow from its number, so that parts of a long form differ. */
+const firstRound = Number(process.env.HEED_WORKFLOW_ROUND || 0)
 /** How often the processes of one file are killed, all of them each time. */
 const generations = 3
 
@@ -46,7 +48,7 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
     let killed = 0
     const wrong: string[] = []
     const ends: string[] = []
-    for (let round = 0; killed < kills; round += 1) {
+    for (let round = firstRound; killed < kills; round += 1) {
       const file = join(folder, `${processes}-${round}.db`)
       // Every other file gets a deploy that added a step.
       const longer = (generation: number) => round % 2 === 1 && generation > 0
@@ -67,6 +69,6 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
     expect(killed).toBeGreaterThanOrEqual(kills)
     const count = (end: string) => ends.filter((one) => one === end).length
     if (process.env.HEED_WORKFLOW_KILLS)
-      process.stdout.write(`${processes} at once: ${killed} kills, ${count('success')} runs with their result, ${count('interrupted')} interrupted\n`)
+      process.stdout.write(`${processes} at once, from round ${firstRound}: ${killed} kills, ${count('success')} runs with their result, ${count('interrupted')} interrupted\n`)
   })
 })

@@ -126,7 +126,9 @@ async function runOf({ agent }: Call, runId: string): Promise<{ threadId: string
 }
 
 async function ownerOf(call: Call, threadId: string): Promise<string | undefined> {
-  const runtime = (call.params.agentId === undefined ? await memoryAgent(call) : call.agent).threads()
+  const { agentId, workflowId } = call.params
+  const runtime = workflowId !== undefined ? call.heed.sites.of().threads
+    : (agentId === undefined ? await memoryAgent(call) : call.agent).threads()
   await runtime.open()
   return (await runtime.store.getThread({ threadId }))?.resourceId
 }

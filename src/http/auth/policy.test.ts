@@ -14,7 +14,7 @@ describe('what a request asks of the policies', () => {
       routes.filter((route) => policyQuestion(route, call())?.action === action).map(({ method, path }) => `${method} ${path}`)
     expect(asked()).toEqual([
       'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId', 'GET /memory/status', 'GET /memory/config',
-      'GET /memory/observational-memory', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
+      'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
       'GET /openapi.json',
     ])
     const approvals = ['send-tool-approval', 'send-stream-resume', 'approve-tool-call', 'approve-tool-call-generate', 'resume-stream', 'resume-stream-until-idle']
@@ -30,6 +30,10 @@ describe('what a request asks of the policies', () => {
     expect(policyQuestion({ path: '/memory/threads/:threadId', read: true }, call({ params: { threadId: 'one' } }))).toEqual({
       principal, action: 'read_thread', threadId: 'one', resourceId: 'alice',
     })
+    expect(policyQuestion({ path: '/workflows/:workflowId/runs/:runId/resume' }, call({ params: { workflowId: 'buy', runId: 'r' } }))).toEqual({
+      principal, action: 'send_signal', threadId: 'workflow:buy/r', resourceId: 'alice',
+    })
+    expect(policyQuestion({ path: '/workflows/:workflowId/start' }, call({ params: { workflowId: 'buy' }, query: { runId: 'r' } }))).toMatchObject({ action: 'send_signal', threadId: 'workflow:buy/r' })
     expect(policyQuestion({ path: '/agents/:agentId/signals' }, call({ params: { agentId: 'a' }, body: { threadId: 'one', resourceId: 'bob' } }))).toEqual({
       principal, action: 'send_signal', agentId: 'a', threadId: 'one', resourceId: 'bob',
     })

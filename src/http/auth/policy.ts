@@ -1,5 +1,6 @@
 import type { UserPrincipal } from '../../policy/request.ts'
 import { isPlainObject } from '../../base/json.ts'
+import { workflowThreadId } from '../../store/contract/thread-row.ts'
 import type { Route } from '../route.ts'
 import { isOperator, type Principal } from './principal.ts'
 
@@ -39,7 +40,7 @@ export interface PolicyCall {
 /** Routes that concern no thread. They are open to every principal, or to operators. */
 const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
-  '/tick', '/metrics', '/processes', '/me',
+  '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
 ])
 
 export function isWithoutThread(path: string): boolean {
@@ -73,7 +74,7 @@ export function policyQuestion(
     action: actionOf(path, read, body),
     ...texts({
       agentId: params.agentId ?? query.agentId,
-      threadId: params.threadId ?? query.threadId ?? body.threadId ?? thread ?? chatId,
+      threadId: params.threadId ?? workflowThread(params, query) ?? query.threadId ?? body.threadId ?? thread ?? chatId,
       runId: body.runId,
       toolCallId: body.toolCallId,
       approvalId: body.approvalId,
@@ -87,6 +88,12 @@ export function policyQuestion(
       messageIds: messageIdsOf(path, body, messages),
     }),
   }
+}
+
+/** The thread that is the run of a workflow which the request names. */
+function workflowThread({ workflowId, runId }: PolicyCall['params'], query: PolicyCall['query']): string | undefined {
+  const named = runId ?? query.runId
+  return workflowId === undefined || typeof named !== 'string' ? undefined : workflowThreadId(workflowId, named)
 }
 
 /** The actions that a question is about: that of its route, and reading where the response shows what was stored before. */

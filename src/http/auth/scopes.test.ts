@@ -6,12 +6,14 @@ import { hasScope, isLimited, principalScopes, scopeOfRequest, type PrincipalSco
 const agent = '/agents/:agentId'
 const thread = `${agent}/threads/:threadId`
 const memory = '/memory/threads/:threadId'
+const workflow = '/workflows/:workflowId'
+const workflowRun = `${workflow}/runs/:runId`
 
 /** The scope that each route needs. A new route needs a line here. */
 const table: Record<PrincipalScope | 'none', string[]> = {
   none: [
     'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
-    'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /openapi.json',
+    'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /openapi.json', 'GET /workflows', `GET ${workflow}`,
   ],
   read: [
     `POST ${agent}/threads/subscribe`, `GET ${thread}/subscribe`, `POST ${thread}/ticket`, `GET ${thread}/queue`, `GET ${thread}/signals/:signalId`, `GET ${thread}/active-run`, `GET ${thread}/lanes`,
@@ -19,25 +21,28 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
     `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
-    `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events',
+    `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
   ],
   send: [
     `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
     `POST ${thread}/notifications/mark`, `POST ${agent}/decline-tool-call`, `POST ${agent}/decline-tool-call-generate`, `POST ${agent}/chat`,
   ],
-  notify: [`POST ${agent}/signals`, `POST ${agent}/state-signals`, `POST ${agent}/notifications`, `POST ${thread}/notifications/retry`, 'POST /replies/:replyId/retry'],
+  notify: [`POST ${agent}/signals`, `POST ${agent}/state-signals`, `POST ${agent}/notifications`, `POST ${thread}/notifications/retry`, 'POST /replies/:replyId/retry', `POST ${workflowRun}/events`],
   schedule: [
     `POST ${agent}/schedules`, `POST ${agent}/schedules/:scheduleId/pause`, `POST ${agent}/schedules/:scheduleId/resume`, `DELETE ${agent}/schedules/:scheduleId`,
     `POST ${agent}/watches`, `DELETE ${agent}/watches/:watchId`,
   ],
   approve: [
     `POST ${agent}/send-tool-approval`, `POST ${agent}/send-stream-resume`, `POST ${agent}/approve-tool-call`, `POST ${agent}/approve-tool-call-generate`,
-    `POST ${agent}/resume-stream`, `POST ${agent}/resume-stream-until-idle`,
+    `POST ${agent}/resume-stream`, `POST ${agent}/resume-stream-until-idle`, `POST ${workflowRun}/resume`, `POST ${workflowRun}/restart`, `POST ${workflowRun}/time-travel`,
   ],
-  run: [`POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`],
+  run: [
+    `POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`, `POST ${workflow}/start`, `POST ${workflow}/stream`,
+    `POST ${workflowRun}/cancel`,
+  ],
   memory: [
     'POST /memory/threads', `PATCH ${memory}`, `DELETE ${memory}`, `POST ${memory}/clone`, `POST ${memory}/transfer`, 'POST /memory/save-messages', 'POST /memory/messages/delete',
-    'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`,
+    'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`, `DELETE ${workflowRun}`,
   ],
   operate: [`POST ${agent}/explain-prompt`, `GET ${thread}/runs/:runId/steps/:step/prompt`, 'GET /processes', 'POST /tick', 'GET /metrics'],
 }

@@ -35,6 +35,8 @@ export function scopeOfRequest(
 ): PrincipalScope | undefined {
   if (ofOperators.has(path)) return 'operate'
   if (anonymous || isWithoutThread(path)) return undefined
+  const ofWorkflow = workflowScopes.find(([paths]) => paths.test(path))
+  if (ofWorkflow) return read ? 'read' : ofWorkflow[1]
   const action = actionOf(path, read, body)
   if (action !== 'send_signal') return action === 'read_thread' ? 'read' : 'approve'
   if (path.startsWith('/memory/')) return 'memory'
@@ -50,6 +52,15 @@ const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],
   [/^\/agents\/:agentId\/((state-)?signals|notifications)$|\/notifications\/retry$|^\/replies\//, 'notify'],
   [/^\/agents\/:agentId\/(generate|stream|stream-until-idle|recover|threads\/:threadId\/retry)$/, 'run'],
+]
+
+/** To resume a step is to answer for a person, and to begin again from one may leave out a step that asks. */
+const workflowScopes: ReadonlyArray<[RegExp, PrincipalScope]> = [
+  [/^\/workflows\/:workflowId\/runs\/:runId\/(resume|restart|time-travel)$/, 'approve'],
+  [/^\/workflows\/:workflowId\/runs\/:runId\/events$/, 'notify'],
+  // To delete one.
+  [/^\/workflows\/:workflowId\/runs\/:runId$/, 'memory'],
+  [/^\/workflows\//, 'run'],
 ]
 
 /** `ownApprovals`: the agent lets a principal approve that may send. */

@@ -14,7 +14,8 @@ const entriesOf: Readonly<Record<string, number>> = {
 
 /** Fields with data of the caller: a name in it means nothing to a route. */
 const data: ReadonlySet<string> = new Set([
-  'payload', 'workingMemory', 'value', 'delta', 'args', 'input', 'rawInput', 'result', 'output', 'resumeData', 'schema', 'inputSchema',
+  'payload', 'workingMemory', 'value', 'delta', 'args', 'input', 'rawInput', 'result', 'output', 'resumeData', 'inputData',
+  'initialState', 'schema', 'inputSchema',
   'parameters', 'result_schema',
 ])
 

@@ -20,7 +20,8 @@ const fileTypes: ReadonlySet<unknown> = new Set([
 
 /** Fields with data of the caller, which no provider reads as more than text, and fields with the tools of a caller. */
 const data: ReadonlySet<string> = new Set([
-  'attributes', 'payload', 'workingMemory', 'value', 'delta', 'args', 'input', 'rawInput', 'resumeData', 'clientTools', 'structuredOutput',
+  'attributes', 'payload', 'workingMemory', 'value', 'delta', 'args', 'input', 'rawInput', 'resumeData', 'inputData',
+  'initialState', 'clientTools', 'structuredOutput',
   'result_schema', 'requestContext', 'modelSettings',
 ])
 

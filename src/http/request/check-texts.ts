@@ -17,6 +17,8 @@ import { mapRequestTexts } from './texts.ts'
 export async function checkTexts(route: Route, call: RequestCall): Promise<void> {
   const { principal, body } = call
   if (!route.body || route.read || route.relays || route.anonymous || !isLimited(principal)) return
+  // Steps read what a workflow is sent; an agent among them checks its own input.
+  if (call.params.workflowId !== undefined) return
   const agents = (await readersOf(call)).filter(({ canRejectInput }) => canRejectInput)
   if (agents.length === 0) return
   const startsRun = route.startsRun === true && !isPersisted(body)

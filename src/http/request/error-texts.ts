@@ -8,14 +8,19 @@ import type { StreamedChunk } from '../sse/frames.ts'
 const foreignTexts: ReadonlySet<string> = new Set<HeedErrorCode>([
   'provider_error', 'stream_broken', 'model_missing', 'unknown_provider', 'provider_not_installed', 'api_key_missing', 'unsupported_model',
   'processor_failed', 'dimension_changed', 'run_parked', 'store_failed', 'store_unknown', 'store_full', 'store_readonly', 'store_gone',
-  'store_newer', 'store_corrupt', 'bus_failed', 'tool_failed',
+  'store_newer', 'store_corrupt', 'bus_failed', 'tool_failed', 'step_failed', 'scorer_failed',
 ])
 
 /** Of how many runs, calls and records it is remembered that their errors were logged. */
 const maxLogged = 1_000
 
 /** Chunks that may contain errors. */
-const suspects: ReadonlySet<string> = new Set(['error', 'tool-error', 'tool-result', 'tool-output', 'data-thread-snapshot'])
+const suspects: ReadonlySet<string> = new Set([
+  'error', 'tool-error', 'tool-result', 'tool-output', 'data-thread-snapshot', 'workflow-step-result', 'workflow-finish', 'workflow-snapshot',
+])
+
+/** Values of `status` and `state` of a run, a step or a score whose `error` says why. */
+const failures: ReadonlySet<unknown> = new Set(['failed', 'parked'])
 
 /** Fields of schedules and notifications with the text of an error. */
 const recordErrors = ['lastError', 'lastDeliveryError'] as const
@@ -67,9 +72,11 @@ export class ErrorTexts {
     }
     if (isPart && own.type === 'error') return { ...own, error: this.#error(own.error, run) }
     if (isPart && own.type === 'data-error') return { ...own, data: this.#error(own.data, run) }
-    if (own.status === 'parked' && isObject(own.error)) return { ...own, error: this.#error(own.error, run) }
     if (own.action === 'rejected' && typeof own.code === 'string' && foreignTexts.has(own.code)) {
       return { ...own, reason: publicText(own.code, run) }
+    }
+    if (own.from === 'WORKFLOW' && isObject(own.payload) && isObject(own.payload.error)) {
+      return { ...own, payload: { ...own.payload, error: this.#error(own.payload.error, run) } }
     }
     if (own.type === 'tool-error' && isObject(own.payload)) return this.#toolError(own, own.payload, run)
     if (own.type === 'tool-result' && isObject(own.payload) && own.payload.isError) return this.#failedResult(own, own.payload, run)
@@ -78,6 +85,11 @@ export class ErrorTexts {
     for (const [name, inner] of Object.entries(own)) {
       const shown = this.#shown(inner, run, name === 'parts' || (name === 'content' && Array.isArray(inner)), calls, depth + 1)
       if (shown !== inner) (copy ??= { ...own })[name] = shown
+    }
+    // Data of the program has no codes of Heed.
+    if (failures.has(own.status ?? own.state) && isObject(own.error) && (own.status === 'parked' || typeof own.error.code === 'string')) {
+      const error = this.#error(own.error, run)
+      if (error !== own.error) (copy ??= { ...own }).error = error
     }
     for (const name of recordErrors) {
       if (typeof own[name] === 'string') (copy ??= { ...own })[name] = this.#hidden('failed', String(own.id), { error: own[name] })
@@ -163,7 +175,7 @@ function withoutRepeated(value: unknown, calls: HiddenCalls): unknown {
 
 /** JSON that may contain an error. */
 const inJSON
-  = /"type":"(?:data-)?error"|"status":"parked"|"action":"rejected"|"errorCode":"|"state":"output-error"|"last(?:Delivery)?Error":"/
+  = /"type":"(?:data-)?error"|"(?:status|state)":"(?:parked|failed)"|"action":"rejected"|"errorCode":"|"state":"output-error"|"last(?:Delivery)?Error":"/
 
 function keepIfSame(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   return after.every((item, index) => item === before[index]) ? before : after

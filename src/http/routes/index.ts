@@ -7,15 +7,17 @@ import { memory } from './memory.ts'
 import { messages } from './messages.ts'
 import { notifications } from './notifications.ts'
 import { operations, type Operations } from './operations.ts'
-import { replies } from './replies.ts'
+import { replies } from './channels/replies.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { sends } from './sends.ts'
 import { subscriptions } from './subscriptions.ts'
 import { threadState } from './thread-state.ts'
 import { threads } from './threads.ts'
-import { watches } from './watches.ts'
-import { webhooks } from './webhooks.ts'
+import { scores } from './scores.ts'
+import { watches } from './channels/watches.ts'
+import { webhooks } from './channels/webhooks.ts'
+import { workflows } from './workflows.ts'
 
 /** Every route of the server. */
 export function allRoutes(sources: Operations): Route[] {
@@ -35,6 +37,8 @@ export function allRoutes(sources: Operations): Route[] {
     ...threads,
     ...messages,
     ...memory,
+    ...workflows,
+    ...scores,
     ...webhooks,
     ...operations(sources),
   ]

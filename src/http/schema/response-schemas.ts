@@ -284,6 +284,39 @@ const workingMemoryVersion = having(
 export const workingMemoryVersions = having({ versions: listOf(workingMemoryVersion) }, ['versions'])
 export const undoneWorkingMemory = having({ version: count }, ['version'])
 
+export const workflow = having(
+  {
+    id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text,
+    steps: listOf(having({ type: text, id: text, steps: listOf(record) }, ['type', 'id'])),
+  },
+  ['id', 'name', 'steps'],
+)
+export const workflowsById: JSONSchema = { type: 'object', additionalProperties: workflow }
+export const startedRun = having({ runId: text }, ['runId'])
+export const deletedRun = having({ deleted: flag }, ['deleted'])
+const workflowStep = having({ path: text, stepId: text, status: text, attempts: count, startedAt: count }, ['path', 'stepId', 'status'])
+export const workflowRun = having(
+  {
+    runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, path: listOf(workflowStep),
+    suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
+  },
+  ['runId', 'status', 'state', 'steps', 'path'],
+)
+const workflowRunInfo = having(
+  { runId: text, workflowId: text, status: text, resourceId: text, createdAt: text, updatedAt: text },
+  ['runId', 'workflowId', 'status', 'createdAt', 'updatedAt'],
+)
+export const workflowRunPage = having({ runs: listOf(workflowRunInfo), total: count }, ['runs', 'total'])
+
+const score = having(
+  {
+    key: count, threadId: text, resourceId: text, agentId: text, runId: text, scorerId: text, version: text, state: text, attempts: count,
+    score: { type: 'number' }, reason: text, error: record, usage: record, createdAt: text, settledAt: text,
+  },
+  ['key', 'threadId', 'resourceId', 'agentId', 'runId', 'scorerId', 'version', 'state', 'attempts', 'createdAt'],
+)
+export const scorePage = having({ scores: listOf(score), next: count }, ['scores'])
+
 /** Of a route that rejects every request. */
 export const neverAnswered: JSONSchema = { not: {} }
 

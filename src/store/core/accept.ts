@@ -70,6 +70,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   if (stored) return { accepted: duplicateOfRow(tables, found, stored, send) }
 
   if (!found) checkNewThreadId(send.threadId, send.thread?.parentId)
+  else checkSender(found, send)
   if (send.askedBy) checkCallingRun(tables, send.askedBy)
   const status = found?.status ?? 'idle'
   if (status === 'suspended' && send.refuseSuspended) throw threadSuspended(send.threadId)
@@ -93,6 +94,14 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   const plan: StoredPlan = { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
   if (send.quota) checkSendQuota(tables, send, send.quota, { ...plan, memoryBytes })
   return plan
+}
+
+/** A run of a workflow receives what its workflow sends. */
+function checkSender({ parentId }: ThreadRecord, { threadId, agentId }: Send): void {
+  if (!isWorkflowThreadId(threadId) || parentId === agentId) return
+  throw new HeedError('invalid_argument', `Thread '${threadId}' is a run of a workflow: agents send nothing to it. Use sendEvent() of the run.`, {
+    details: { field: 'threadId', threadId },
+  })
 }
 
 /** Agents send to child threads, and not the caller whose quota it is. */

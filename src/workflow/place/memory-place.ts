@@ -18,6 +18,8 @@ const keptRuns = 1_000
 export class MemoryPlace implements RunPlace {
   readonly #graph: () => WorkflowGraph
   readonly #runs = new Map<string, MemoryRun>()
+  /** Readers of runs that are not started yet. */
+  readonly #waiting = new Map<string, Readers>()
   readonly #clock: Clock
 
   constructor(graph: () => WorkflowGraph, clock: Clock = systemClock) {
@@ -27,7 +29,8 @@ export class MemoryPlace implements RunPlace {
 
   async start(start: RunStart): Promise<boolean> {
     if (this.#runs.has(start.runId)) return false
-    const run = new MemoryRun(this.#graph(), start, this.#clock)
+    const run = new MemoryRun(this.#graph(), start, this.#clock, this.#waiting.get(start.runId))
+    this.#waiting.delete(start.runId)
     this.#runs.set(start.runId, run)
     this.#forgetOldest()
     run.go([])
@@ -71,8 +74,21 @@ export class MemoryPlace implements RunPlace {
 
   async subscribe(name: RunName, { signal }: { signal: AbortSignal }): Promise<AsyncIterable<WorkflowChunk>> {
     const run = this.#find(name)
-    if (!run) throw unknownRun(name.runId)
-    return run.chunks(signal)
+    return chunksOf(run?.readers ?? this.#waitingFor(name.runId, signal), signal)
+  }
+
+  /** The readers of a run that is not started yet. */
+  #waitingFor(runId: string, signal: AbortSignal): Readers {
+    const readers = this.#waiting.get(runId) ?? new Set()
+    this.#waiting.set(runId, readers)
+    signal.addEventListener('abort', () => {
+      if (this.#waiting.get(runId) === readers && readers.size === 0) this.#waiting.delete(runId)
+    }, { once: true })
+    return readers
+  }
+
+  async lastCursor(): Promise<undefined> {
+    return undefined
   }
 
   async list(query: RunQuery): Promise<{ runs: WorkflowRunInfo[]; total: number }> {
@@ -99,6 +115,8 @@ export function unknownRun(runId: string): HeedError {
   return new HeedError('not_found', `There is no run '${runId}' of this workflow.`, { details: { runId } })
 }
 
+type Readers = Set<(chunk: WorkflowChunk) => void>
+
 class MemoryRun implements ExecutionHost {
   readonly clock: Clock
   readonly logger: Logger = consoleLogger
@@ -108,15 +126,19 @@ class MemoryRun implements ExecutionHost {
   readonly #rows = new Map<string, StepRow>()
   readonly #input: JSONValue | undefined
   readonly #context: RequestContext
-  readonly #readers = new Set<(chunk: WorkflowChunk) => void>()
+  readonly readers: Readers
   readonly #sent = new Set<string>()
   #commands: Command[] = []
   #execution: Execution | undefined
   #timer: Timer | undefined
   #rest = Promise.withResolvers<void>()
 
-  constructor(graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, rows = [] }: RunStart, clock: Clock) {
+  constructor(
+    graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, rows = [] }: RunStart, clock: Clock,
+    readers: Readers = new Set(),
+  ) {
     this.clock = clock
+    this.readers = readers
     this.#graph = graph
     this.#input = input
     for (const row of rows) this.#rows.set(row.path, row)
@@ -183,28 +205,27 @@ class MemoryRun implements ExecutionHost {
   }
 
   emit(chunk: WorkflowChunk): void {
-    for (const read of this.#readers) read(chunk)
+    for (const read of this.readers) read(chunk)
   }
+}
 
-  chunks(signal: AbortSignal): AsyncIterable<WorkflowChunk> {
-    const readers = this.#readers
-    const waiting: WorkflowChunk[] = []
-    let wake: (() => void) | undefined
-    const read = (chunk: WorkflowChunk) => {
-      waiting.push(chunk)
-      wake?.()
-    }
-    readers.add(read)
-    signal.addEventListener('abort', () => {
-      readers.delete(read)
-      wake?.()
-    }, { once: true })
-    return (async function* () {
-      for (;;) {
-        yield* waiting.splice(0)
-        if (signal.aborted) return
-        await new Promise<void>((resolve) => (wake = resolve))
-      }
-    })()
+function chunksOf(readers: Readers, signal: AbortSignal): AsyncIterable<WorkflowChunk> {
+  const waiting: WorkflowChunk[] = []
+  let wake: (() => void) | undefined
+  const read = (chunk: WorkflowChunk) => {
+    waiting.push(chunk)
+    wake?.()
   }
+  readers.add(read)
+  signal.addEventListener('abort', () => {
+    readers.delete(read)
+    wake?.()
+  }, { once: true })
+  return (async function* () {
+    for (;;) {
+      yield* waiting.splice(0)
+      if (signal.aborted) return
+      await new Promise<void>((resolve) => (wake = resolve))
+    }
+  })()
 }

@@ -1,5 +1,6 @@
 import { HeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { WorkflowChunk } from '../chunk.ts'
 import type { RunHead } from '../execution.ts'
 import { shapeAt, type WorkflowGraph } from '../plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from '../plan/machine.ts'
@@ -58,6 +59,12 @@ export type WorkflowResult<Output = unknown, State = unknown> = Told<State> & (
   | { status: 'suspended'; suspended: string[]; suspendPayload: Record<string, unknown>; resumeLabels: Record<string, string> }
   | { status: 'canceled' | 'waiting' | 'running' | 'pending' }
 )
+
+/** In place of chunks that are not retained. */
+export function snapshotOf({ head: { runId, status, result, error } }: StoredRun): WorkflowChunk {
+  const payload = { workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}) }
+  return { type: 'workflow-snapshot', runId, from: 'WORKFLOW', payload }
+}
 
 /** A run in a list. */
 export interface WorkflowRunInfo {

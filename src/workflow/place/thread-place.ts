@@ -7,7 +7,7 @@ import type { Signal } from '../../signals/signal.ts'
 import { workflowThreadId } from '../../store/contract/thread-row.ts'
 import type { Send } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../../thread/runtime/runtime.ts'
-import { subscribe } from '../../thread/stream/subscription.ts'
+import { subscribe, type AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import type { WorkflowChunk } from '../chunk.ts'
 import type { Command, RunHead } from '../execution.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
@@ -16,7 +16,7 @@ import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
 import type { StepRow } from '../plan/plan.ts'
 import { storableContext } from '../run.ts'
 import { WorkflowRunner, type MailOptions } from './runner.ts'
-import { inPathOrder, type StoredRun, type WorkflowRunInfo } from './stored-run.ts'
+import { inPathOrder, snapshotOf, type StoredRun, type WorkflowRunInfo } from './stored-run.ts'
 
 /** The site of the storage that the runs are in. */
 export interface WorkflowSite {
@@ -135,23 +135,29 @@ export class ThreadPlace implements RunPlace {
     })()
   }
 
+  async lastCursor(run: RunName): Promise<string | undefined> {
+    const subscription = await this.#subscription(run, undefined)
+    subscription.unsubscribe()
+    return subscription.cursor
+  }
+
   async #snapshot(run: RunName): Promise<WorkflowChunk | undefined> {
     const stored = await this.read(run)
-    if (!stored) return undefined
-    const { status, result, error } = stored.head
-    const payload = { workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}) }
-    return { type: 'workflow-snapshot', runId: run.runId, from: 'WORKFLOW', payload }
+    return stored ? snapshotOf(stored) : undefined
   }
 
   async #chunks(run: RunName, { after, signal }: { after?: string | undefined; signal: AbortSignal }): Promise<AsyncIterable<Chunk>> {
-    const { runId, resourceId } = run
-    const subscription = await subscribe(this.register(), {
-      threadId: workflowThreadId(this.#workflowId, runId),
-      ...(resourceId === undefined ? {} : { resourceId }), ...(after === undefined ? {} : { after }),
-    })
+    const subscription = await this.#subscription(run, after)
     if (signal.aborted) subscription.unsubscribe()
     else signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true })
     return subscription.stream
+  }
+
+  #subscription({ runId, resourceId }: RunName, after: string | undefined): Promise<AgentThreadSubscription> {
+    return subscribe(this.register(), {
+      threadId: workflowThreadId(this.#workflowId, runId),
+      ...(resourceId === undefined ? {} : { resourceId }), ...(after === undefined ? {} : { after }),
+    })
   }
 
   async list({ workflowId, resourceId, status, from, to, limit, offset }: RunQuery): Promise<{ runs: WorkflowRunInfo[]; total: number }> {

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { createHandler, apiKeys, principalScopes, type Principal } from '../../../src/http/server.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../../src/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
+import { createStep, createWorkflow } from '../../../src/workflow/index.ts'
 import { request, type Names } from '../every-route.ts'
 import { soon } from '../../thread/said.ts'
 
@@ -11,6 +12,11 @@ export type Operation = Parameters<typeof request>[2]
 
 const pay = createTool({ id: 'pay', requireApproval: true, inputSchema: z.object({ to: z.string() }), execute: () => 'paid' })
 const ask = createTool({ id: 'ask', inputSchema: z.object({}), suspendSchema: z.object({}), resumeSchema: z.object({}), execute: (_input, { resumeData, suspend }) => (resumeData ? 'answered' : suspend({})) })
+
+/** A workflow that asks, then waits for an event. */
+const asking = () => createWorkflow({ id: 'asking' })
+  .then(createStep({ id: 'ask', execute: ({ resumeData, suspend }) => (resumeData === undefined ? suspend('?') : resumeData) }))
+  .waitForEvent('paid').commit()
 
 /** What the agent does is what the last user said. */
 const model = () => scriptedModel(({ options: { prompt, responseFormat } }) => {
@@ -44,7 +50,7 @@ export interface Told {
 
 /** A server whose threads have something of everything. */
 export class Matrix {
-  readonly #heed: Heed
+  readonly #heed: Heed<Record<string, Agent>, { asking: ReturnType<typeof asking> }>
   readonly #agent: Agent
   readonly #handler: ReturnType<typeof createHandler>
 
@@ -53,7 +59,7 @@ export class Matrix {
       id: 'guide', model: model(), tools: { pay, ask }, notifications: { deliveryPolicy: { default: 'persist', priorities: { medium: 'persist' } } },
       memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true, scope: 'thread' } }),
     })
-    this.#heed = new Heed({ agents: { guide: this.#agent }, storage: new InMemoryStore(), logger: silentLogger })
+    this.#heed = new Heed({ agents: { guide: this.#agent }, workflows: { asking: asking() }, storage: new InMemoryStore(), logger: silentLogger })
     const auth = apiKeys(Object.fromEntries(Object.entries(principals).map(([id, principal]) => [keyOf(id), { id, ...principal }])))
     this.#handler = createHandler(this.#heed, { auth, limits: { requests: false } })
   }
@@ -64,7 +70,7 @@ export class Matrix {
   }
 
   /** A thread of Alice on which a run waits, with a queue behind it. */
-  async furnish(threadId: string, waiting: 'Pay' | 'Ask' | undefined, whole = true): Promise<Names> {
+  async furnish(threadId: string, waiting: 'Pay' | 'Ask' | undefined, whole = true, needsRun = false): Promise<Names> {
     const agent = this.#agent
     const scope = { threadId, resourceId: 'alice' }
     await agent.sendMessage({ contents: 'Hi', id: `${threadId}-sent` }, scope).outcome
@@ -74,10 +80,11 @@ export class Matrix {
       await agent.generate(waiting, { memory: { thread: threadId, resource: 'alice' } })
       await agent.queueMessage({ contents: 'Later.', id: `${threadId}-q` }, scope).stored
     }
+    if (needsRun) await this.#heed.getWorkflow('asking').createRun({ runId: threadId, resourceId: 'alice' }).start({ inputData: {} })
     const { runs: [run] } = await agent.listSuspendedRuns(scope)
     return {
       ...scope, runId: run?.runId ?? 'none', toolCallId: run?.toolCalls[0]?.toolCallId ?? 'none', notificationId, scheduleId: `${threadId}-s`,
-      watchId: `${threadId}-w`, laneId: 'lane', signalId: `${threadId}-sent`, toolId: 'pay',
+      watchId: `${threadId}-w`, workflowId: 'asking', workflowRunId: threadId, laneId: 'lane', signalId: `${threadId}-sent`, toolId: 'pay',
     }
   }
 
@@ -107,6 +114,7 @@ export class Matrix {
 
 /** What a route needs so that its answer says whether it may be asked. */
 export function waitingFor(path: string): 'Pay' | 'Ask' | undefined {
+  if (path.startsWith('/api/workflows')) return undefined
   if (path.includes('resume')) return 'Ask'
   return /approv|decline|queue|observe|recover|active-run|suspended|chat\/\{/.test(path) ? 'Pay' : undefined
 }
@@ -124,7 +132,8 @@ export function requestTo(path: string, method: string, operation: Operation, na
   const state = path.endsWith('/state-signals') ? { state: { stateId: 'lane', cacheKey: 'k2', contents: 'x' } } : {}
   const saved = path.endsWith('/save-messages') ? { messages: [{ id: 'saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}
   const changed = path.endsWith('/messages/update') ? { messages: [{ id: names.signalId, content: { metadata: { read: true } } }] } : {}
-  const body: Record<string, unknown> = { ...(JSON.parse(init.body) as object), ...chat, ...state, ...saved, ...changed }
+  const workflow = path.startsWith('/api/workflows/') ? { ...(path.endsWith('/events') ? { name: 'paid' } : {}), ...(path.endsWith('/time-travel') ? { step: 'ask' } : {}), ...(path.endsWith('/resume') ? { resumeData: 1 } : {}) } : {}
+  const body: Record<string, unknown> = { ...(JSON.parse(init.body) as object), ...workflow, ...chat, ...state, ...saved, ...changed }
   if (!/tool-call|resume-stream|observe|recover/.test(path)) delete body.runId
   for (const name of ['signalIds', 'messageIds', 'ids']) if (Array.isArray(body[name])) body[name] = [name === 'ids' ? names.notificationId : names.signalId]
   return { url, init: { ...init, body: JSON.stringify(body) } }

@@ -76,6 +76,9 @@ export const workflowCases: StoreCase[] = [
       const id = workflowThreadId('order', 'r1')
       await rejectsWith('invalid_argument', store.createThread({ id, resourceId, now: 1 }))
       await rejectsWith('invalid_argument', acceptOne(store, send('a', { threadId: id })))
+      await acceptOne(store, send('start', { ...order('r1'), agentId: workflowRunner('order') }))
+      await rejectsWith('invalid_argument', acceptOne(store, send('a', { threadId: id })))
+      assert.equal((await acceptOne(store, send('b', { ...order('r1'), agentId: workflowRunner('order') }))).duplicate, false)
     },
   },
 ]

@@ -1,9 +1,9 @@
-import { omitUndefined } from '../request/fields.ts'
-import { resolveResource } from '../auth/principal.ts'
-import { route, type Route } from '../route.ts'
-import * as responses from '../schema/response-schemas.ts'
-import { id, limit, object } from '../schema/schemas.ts'
-import { replyStates, type ReplyState } from '../../watch/replies/machine.ts'
+import { omitUndefined } from '../../request/fields.ts'
+import { resolveResource } from '../../auth/principal.ts'
+import { route, type Route } from '../../route.ts'
+import * as responses from '../../schema/response-schemas.ts'
+import { id, limit, object } from '../../schema/schemas.ts'
+import { replyStates, type ReplyState } from '../../../watch/replies/machine.ts'
 
 interface Replied {
   resourceId?: string

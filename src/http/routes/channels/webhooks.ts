@@ -1,7 +1,7 @@
-import { HeedError } from '../../base/errors.ts'
-import { checkContentEncoding } from '../request/exchange.ts'
-import { route, type Route } from '../route.ts'
-import { webhookAnswer } from '../schema/response-schemas.ts'
+import { HeedError } from '../../../base/errors.ts'
+import { checkContentEncoding } from '../../request/exchange.ts'
+import { route, type Route } from '../../route.ts'
+import { webhookAnswer } from '../../schema/response-schemas.ts'
 
 /** The largest webhook. GitHub's may have 25 MB, and have a few kB. */
 const maxBytes = 1024 * 1024

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { registerSame, type WatchDetails, type WatchInput, type WatchRecord } from '../../agent/watches.ts'
-import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { WatchState } from '../../watch/machine.ts'
-import { watchInputSchema } from '../../watch/criteria.ts'
-import { requireResource, resolveResource } from '../auth/principal.ts'
-import { checkKeyMatchesId, keyReused, omitUndefined } from '../request/fields.ts'
-import { route, type Call, type Route } from '../route.ts'
-import * as responses from '../schema/response-schemas.ts'
-import { id, limit, object, threadScope } from '../schema/schemas.ts'
+import { registerSame, type WatchDetails, type WatchInput, type WatchRecord } from '../../../agent/watches.ts'
+import { HeedError, isHeedError } from '../../../base/errors.ts'
+import type { WatchState } from '../../../watch/machine.ts'
+import { watchInputSchema } from '../../../watch/criteria.ts'
+import { requireResource, resolveResource } from '../../auth/principal.ts'
+import { checkKeyMatchesId, keyReused, omitUndefined } from '../../request/fields.ts'
+import { route, type Call, type Route } from '../../route.ts'
+import * as responses from '../../schema/response-schemas.ts'
+import { id, limit, object, threadScope } from '../../schema/schemas.ts'
 
 interface NewWatch {
   id?: string

@@ -1,0 +1,140 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { HeedClient } from '../../src/client/index.ts'
+import { apiKeys, principalScopes, serve, type Principal } from '../../src/http/server.ts'
+import { Agent, Heed, InMemoryStore, RequestContext, silentLogger } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { cloneStep, createStep, createWorkflow, type WorkflowChunk } from '../../src/workflow/index.ts'
+
+const number = z.object({ n: z.number() })
+const add = createStep({ id: 'add', inputSchema: number, outputSchema: number, execute: async ({ inputData }) => ({ n: inputData.n + 1 }) })
+const ask = createStep({
+  id: 'ask', inputSchema: number, outputSchema: number, suspendSchema: z.object({ question: z.string() }), resumeSchema: number,
+  execute: ({ inputData, resumeData, suspend }) => (resumeData ? { n: inputData.n + resumeData.n } : suspend({ question: 'How much?' })),
+})
+const fail = createStep({ id: 'fail', inputSchema: number, outputSchema: number, execute: () => Promise.reject(new Error('host db-7 refused')) })
+const sums = () => createWorkflow({ id: 'sums', description: 'Adds.', inputSchema: number, outputSchema: number }).then(add).then(ask).then(cloneStep(add, { id: 'last' })).commit()
+const fails = () => createWorkflow({ id: 'fails', inputSchema: number, outputSchema: number }).then(fail).commit()
+const waits = () => createWorkflow({ id: 'waits', inputSchema: number, outputSchema: number }).then(add).waitForEvent('paid', { schema: number }).commit()
+
+const principals: Record<string, Principal> = {
+  ada: { id: 'ada', resources: ['ada'], scopes: principalScopes.tenant },
+  bob: { id: 'bob', resources: ['bob'], scopes: principalScopes.tenant },
+  user: { id: 'user', resources: ['ada'], scopes: principalScopes.endUser },
+  operator: { id: 'operator', resources: '*', scopes: principalScopes.operator },
+}
+const keyOf = (name: string) => `key-of-${name}-0000000000`
+
+async function workflowServer() {
+  const heed = new Heed({ workflows: { sums: sums(), fails: fails(), waits: waits() }, storage: new InMemoryStore(), logger: silentLogger })
+  const server = await serve(heed, { port: 0, handleSignals: false, auth: apiKeys(Object.fromEntries(Object.entries(principals).map(([name, principal]) => [keyOf(name), principal]))) })
+  onTestFinished(() => server.close())
+  const as = (name: string) => new HeedClient({ baseUrl: server.url, headers: { authorization: `Bearer ${keyOf(name)}` }, retries: 0 })
+  return { heed, server, as }
+}
+
+it('[F6.1] a client starts, follows and resumes runs, with the types of the workflow', async () => {
+  const { as } = await workflowServer()
+  const workflow = as('ada').getWorkflow<ReturnType<typeof sums>>('sums')
+  expect(await workflow.details()).toMatchObject({ id: 'sums', description: 'Adds.', steps: [{ type: 'step', id: 'add' }, { id: 'ask' }, { id: 'last' }] })
+  expect(JSON.parse((await as('ada').listWorkflows()).sums?.inputSchema ?? '')).toMatchObject({ type: 'object', properties: { n: { type: 'number' } } })
+  const run = workflow.createRun({ runId: 'r1' })
+  expect(await run.start({ inputData: { n: 1 } })).toMatchObject({ status: 'suspended', suspended: ['1'], suspendPayload: { 1: { question: 'How much?' } } })
+  // Started again, it is the same run.
+  expect(await workflow.createRun({ runId: 'r1' }).start({ inputData: { n: 50 } })).toMatchObject({ status: 'suspended', input: { n: 1 } })
+  const done = await run.resume({ resumeData: { n: 10 } })
+  const result: { n: number } | undefined = done.status === 'success' ? done.result : undefined
+  expect(result).toEqual({ n: 13 })
+  await expect(run.resume({ resumeData: { n: 10 } })).rejects.toMatchObject({ code: 'run_not_suspended' })
+  await expect(run.resume({ resumeData: { n: 'x' } as never })).rejects.toMatchObject({ code: 'run_not_suspended' })
+  await expect(workflow.createRun().start({ inputData: { n: 'x' } as never })).rejects.toMatchObject({ code: 'invalid_argument' })
+  await expect(as('ada').getWorkflow('none').details()).rejects.toMatchObject({ code: 'unknown_workflow' })
+  // Another run from a step.
+  const again = await run.timeTravel({ step: 'last', inputData: { n: 100 } })
+  expect(await again.settled()).toMatchObject({ status: 'success', result: { n: 101 } })
+  expect(await run.status()).toMatchObject({ result: { n: 13 } })
+})
+
+it('[F6.2] a stream has the chunks of a run with cursors: a reader that returns with one misses and repeats nothing', async () => {
+  const { as } = await workflowServer()
+  const workflow = as('ada').getWorkflow('sums')
+  const chunks: WorkflowChunk[] = []
+  for await (const chunk of await workflow.createRun({ runId: 'r1' }).stream({ inputData: { n: 1 } })) chunks.push(chunk)
+  expect(chunks.map(({ type }) => type)).toEqual(['workflow-start', 'workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-step-start', 'workflow-step-suspended', 'workflow-suspended'])
+  const run = workflow.createRun({ runId: 'r1' })
+  const rest: WorkflowChunk[] = []
+  const reading = (async () => {
+    for await (const chunk of run.observe({ after: chunks[3]?.cursor ?? '' })) rest.push(chunk)
+  })()
+  await expect.poll(() => rest.length).toBeGreaterThan(0)
+  await run.resumeAsync({ resumeData: { n: 1 } })
+  await reading
+  expect(rest.slice(0, 3)).toEqual(chunks.slice(4))
+  expect(rest.slice(3).map(({ type }) => type)).toEqual(['workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-finish'])
+  // After the end: what is left, or a snapshot with the result.
+  const after = rest.at(-1)?.cursor ?? ''
+  for (const options of [{ after }, {}]) {
+    const late: WorkflowChunk[] = []
+    for await (const chunk of run.observe(options)) late.push(chunk)
+    expect(late).toMatchObject([{ type: 'workflow-snapshot', payload: { workflowStatus: 'success', finalWorkflowResult: { n: 4 } } }])
+  }
+  await expect(run.observe({ after: 'nonsense' }).next()).rejects.toMatchObject({ code: 'invalid_argument' })
+  await expect(workflow.createRun({ runId: 'none' }).observe().next()).rejects.toMatchObject({ code: 'not_found' })
+})
+
+it('[F6.3] a run is of its resource: to others it does not exist, and who may only run may not answer', async () => {
+  const { as } = await workflowServer()
+  const run = as('ada').getWorkflow('sums').createRun({ runId: 'r1' })
+  await run.start({ inputData: { n: 1 } })
+  const foreign = as('bob').getWorkflow('sums').createRun({ runId: 'r1' })
+  const missing = as('bob').getWorkflow('sums').createRun({ runId: 'none' })
+  for (const call of ['status', 'cancel', 'restart'] as const) {
+    const told = await Promise.all([foreign[call](), missing[call]()].map((answer) => (answer as Promise<unknown>).then(() => 'done', (error: { code: string; message: string }) => [error.code, error.message])))
+    expect(told).toEqual([['not_found', "There is no run 'r1' of this workflow."], ['not_found', "There is no run 'none' of this workflow."]])
+  }
+  await expect(foreign.startAsync({ inputData: { n: 1 } })).rejects.toMatchObject({ code: 'thread_forbidden' })
+  await expect(as('bob').getWorkflow('sums').createRun({ runId: 'r1', resourceId: 'ada' }).status()).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await as('bob').getWorkflow('sums').deleteRunById({ runId: 'none' })).toBe(false)
+  await expect(as('bob').getWorkflow('sums').deleteRunById({ runId: 'r1' })).rejects.toMatchObject({ code: 'not_found' })
+  expect((await as('bob').getWorkflow('sums').runs()).runs).toEqual([])
+  const user = as('user').getWorkflow('sums')
+  await expect(user.createRun({ runId: 'r1' }).resumeAsync({ resumeData: { n: 1 } })).rejects.toMatchObject({ code: 'forbidden', details: { scope: 'approve' } })
+  await expect(user.createRun({ runId: 'r1' }).timeTravel({ step: 'last' })).rejects.toMatchObject({ details: { scope: 'approve' } })
+  expect(await user.runById({ runId: 'r1' })).toMatchObject({ status: 'suspended' })
+  expect(await as('operator').getWorkflow('sums').runs({ resourceId: 'ada', status: 'suspended' })).toMatchObject({ total: 1, runs: [{ runId: 'r1', status: 'suspended', resourceId: 'ada' }] })
+  expect(await as('ada').getWorkflow('sums').deleteRunById({ runId: 'r1' })).toBe(true)
+})
+
+it('[F6.4] a run that waits is no running one; an event and a cancel reach it, and the text of an error is for operators', async () => {
+  const { as } = await workflowServer()
+  const workflow = as('ada').getWorkflow('waits')
+  const [run, other] = [workflow.createRun({ runId: 'r1' }), workflow.createRun({ runId: 'r2' })]
+  for (const one of [run, other]) await one.startAsync({ inputData: { n: 1 } })
+  await expect.poll(async () => (await workflow.runs({ status: ['running', 'pending'] })).total).toBe(0)
+  expect((await workflow.runs({ status: 'waiting' })).total).toBe(2)
+  await run.sendEvent('paid', { n: 7 }, { id: 'e1' })
+  expect(await run.settled()).toMatchObject({ status: 'success', result: { n: 7 } })
+  await expect(run.sendEvent('paid', { n: 7 })).rejects.toMatchObject({ code: 'run_over' })
+  await other.cancel()
+  expect(await other.status()).toMatchObject({ status: 'canceled' })
+  await expect(other.restart()).rejects.toMatchObject({ code: 'run_not_parked' })
+  const failed = as('ada').getWorkflow('fails').createRun({ runId: 'r3' })
+  const seen: string[] = []
+  for await (const chunk of await failed.stream({ inputData: { n: 1 } })) seen.push(JSON.stringify(chunk))
+  const told = await failed.status()
+  expect(told).toMatchObject({ status: 'failed', error: { code: 'step_failed' }, steps: { fail: { error: { code: 'step_failed' } } } })
+  expect(`${seen.join('')}${JSON.stringify(told)}`).not.toContain('db-7')
+  const whole = await as('operator').getWorkflow('fails').createRun({ runId: 'r3', resourceId: 'ada' }).status()
+  expect(whole).toMatchObject({ error: { message: 'host db-7 refused' } })
+})
+
+it('[F6.5] an agent lists its workflows for a request, and its threads are none of theirs', async () => {
+  const workflow = sums()
+  const agent = new Agent({ id: 'clerk', model: scriptedModel(['Hi']), workflows: ({ requestContext }) => (requestContext.get('tier') === 'gold' ? { sums: workflow, none: undefined } : {}) })
+  const heed = new Heed({ agents: { agent }, workflows: { sums: workflow }, storage: new InMemoryStore(), logger: silentLogger })
+  onTestFinished(() => heed.close())
+  expect(await agent.listWorkflows()).toEqual({})
+  expect(Object.keys(await agent.listWorkflows({ requestContext: new RequestContext({ tier: 'gold' }) }))).toEqual(['sums'])
+  await workflow.createRun({ runId: 'r1', resourceId: 'ada' }).start({ inputData: { n: 1 } })
+  await expect(agent.sendMessage('Hi', { threadId: 'workflow:sums/r1', resourceId: 'ada' }).stored).rejects.toMatchObject({ code: 'invalid_argument' })
+})

@@ -35,13 +35,9 @@ import {
 } from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkInput, type CheckInputOptions } from './check-input.ts'
-import {
-  canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig, type RemoteOptions,
-} from './config.ts'
+import { canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig } from './config.ts'
 import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
-import {
-  describeAgent, explain, explainAgentPrompt, listWorkflows, type AgentDescription, type Explained, type SignalName,
-} from './inspect.ts'
+import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
 } from './memory/request-memory.ts'
@@ -56,7 +52,7 @@ import {
   awaitSignal, cancelWatch, getWatch, listWatches, watchingOf, type AgentWatchQuery, type AgentWatchScope, type WatchDetails,
   type WatchInput, type WatchPage, type WatchRecord, type WatchTarget, type WatchToExplain,
 } from './watches.ts'
-import type { WorkflowLike } from './workflows.ts'
+import { listWorkflows, type WorkflowLike } from './workflows.ts'
 import { titlerOfMarkedThread } from './memory/titler.ts'
 
 /** A model with instructions and tools. It runs single calls, or on threads. */
@@ -66,7 +62,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */ readonly deliveryPolicy: NotificationDeliveryPolicyConfig | undefined
   /** @internal */ readonly watching: ReturnType<typeof watchingOf>
   /** @internal */ readonly canRejectInput: boolean
-  /** @internal */ readonly remote: RemoteOptions | undefined
+  /** @internal */ readonly remote: AgentConfig['remote']
   /** @internal */ readonly scorers: Runnable['scorers']
   /** @internal */ readonly editable: Editable
   readonly #config: AgentConfig

@@ -15,13 +15,12 @@ import { explainSignal, type ExplainedSignal } from '../thread/control/inspect.t
 import { resolveMemoryOptions } from '../thread/send/stored-options.ts'
 import type { ExplainedWatch } from '../watch/explain.ts'
 import type { Askable } from './askable.ts'
-import { expectObject, resolve, type AgentConfig } from './config.ts'
+import { resolve, type AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
 import { previewRecall } from './memory/semantic-recall.ts'
 import { previewWorkingMemory, workingMemoryParts, workingMemorySetting } from './memory/working-memory.ts'
 import { checkMemory, validateArguments, type ResolvedOptions } from './options.ts'
 import { resolveOptions, resolveProcessors, resolvePrompt, resolveToolSet } from './prepare.ts'
-import type { WorkflowLike } from './workflows.ts'
 import { explainWatch, type WatchToExplain } from './watches.ts'
 
 /** The model and the tools of an agent, as JSON. */
@@ -48,14 +47,6 @@ export async function describeAgent(
     }
   })
   return { model: await describeModel(config, requestContext), tools }
-}
-
-/** The workflows of an agent for a request, without entries that are undefined. */
-export async function listWorkflows(
-  workflows: AgentConfig['workflows'], requestContext: RequestContext, agentId: string,
-): Promise<Record<string, WorkflowLike>> {
-  const found = expectObject(await resolve(workflows ?? {}, { requestContext }), 'workflows', agentId)
-  return Object.fromEntries(Object.entries(found).flatMap(([key, workflow]) => (workflow === undefined ? [] : [[key, workflow]])))
 }
 
 /** Names the model without loading it: listing agents needs no provider package. */

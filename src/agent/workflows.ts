@@ -6,6 +6,7 @@ import { createTool, nestingOf, type Tool, type ToolContext } from '../run/tools
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { PlainJSONSchema, Schema } from '../schema/schema.ts'
+import { expectObject, resolve, type AgentConfig } from './config.ts'
 
 /**
  * A workflow that an agent may execute: one of `heed/workflows`, or of another engine. Its runs are named by the calls of the agent: a run
@@ -45,6 +46,14 @@ export interface RunOutcome {
 
 /** Workflows by the names that the model calls them by. Undefined entries are left out. */
 export type WorkflowsInput = Record<string, WorkflowLike | undefined>
+
+/** The workflows of an agent for a request, without entries that are undefined. */
+export async function listWorkflows(
+  workflows: AgentConfig['workflows'], requestContext: RequestContext, agentId: string,
+): Promise<Record<string, WorkflowLike>> {
+  const found = expectObject(await resolve(workflows ?? {}, { requestContext }), 'workflows', agentId)
+  return Object.fromEntries(Object.entries(found).flatMap(([key, workflow]) => (workflow === undefined ? [] : [[key, workflow]])))
+}
 
 /** Each workflow as the tool `workflow-<name>`: from `{ inputData, initialState? }` to `{ result, runId }`. */
 export async function workflowTools(workflows: WorkflowsInput, site: Site): Promise<ToolsInput> {

@@ -197,11 +197,14 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
 
   /** `before`: what counts no longer. Looks again whenever a chunk says that something was settled, and after each lost connection. */
   async #settled(before?: WorkflowResult<unknown, unknown>): Promise<WorkflowResult<OutputOf<W>, StateOf<W>>> {
+    const isSettled = (found: WorkflowResult<unknown, unknown>) => restStatuses.has(found.status) && !(before && isSame(before, found))
+    const now = await this.status()
+    if (isSettled(now)) return now
     const closed = new AbortController()
     const settled = Promise.withResolvers<WorkflowResult<OutputOf<W>, StateOf<W>>>()
     const look = () => {
       this.status().then((found) => {
-        if (restStatuses.has(found.status) && !(before && isSame(before, found))) settled.resolve(found)
+        if (isSettled(found)) settled.resolve(found)
       }, settled.reject)
     }
     const open = () => this.#connection.events(this.#path('/stream'), {

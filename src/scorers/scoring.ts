@@ -54,7 +54,14 @@ export class Scoring implements BackgroundService {
 
   async sweep(limit?: number): Promise<number> {
     if (this.#agentIds().length === 0) return 0
-    return limit === undefined ? this.#dispatcher.dispatchAll() : this.#dispatcher.dispatchOnce(Math.min(limit, atOnce))
+    if (limit === undefined) return this.#dispatcher.dispatchAll()
+    let scored = 0
+    while (scored < limit) {
+      const done = await this.#dispatcher.dispatchOnce(Math.min(limit - scored, atOnce))
+      if (done === 0) break
+      scored += done
+    }
+    return scored
   }
 
   async close(): Promise<void> {
@@ -128,5 +135,5 @@ function settlementOf(result: ScorerResult): ScoreSettlement {
 }
 
 function errorOf(error: unknown): JSONObject {
-  return { ...(isHeedError(error) ? { code: error.code } : {}), message: describe(error) }
+  return { code: isHeedError(error) ? error.code : 'scorer_failed', message: describe(error) }
 }

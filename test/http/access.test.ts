@@ -60,7 +60,7 @@ describe('who may ask', () => {
       // The time that a watch has left differs with each read.
       return { status: response.status, text: streams ? '' : (await response.text()).replace(/"remainingMs":\d+/, '') }
     }
-    const reads = owned.filter(({ method, path }) => method === 'get' && !/\/(subscribe|events)$/.test(path))
+    const reads = owned.filter(({ method, path }) => method === 'get' && !/\/subscribe$|^\/api\/events$/.test(path))
     const look = () => Promise.all(reads.map(async (read) => [read.path, await tell(read, own, 'one')]))
     const before = await look()
     expect(before.filter(([, told]) => JSON.stringify(told).includes('Secret')).length).toBeGreaterThan(8)
@@ -71,7 +71,7 @@ describe('who may ask', () => {
         const { status, text } = await tell(operation, { ...own, resourceId }, 'two')
         expect(text, where).not.toContain('Secret')
         // Lists of one's own are empty, nothing runs, and what is watched is silent (see unseen.test.ts); everything else is refused.
-        const isWatched = /\/(subscribe|ticket|events)$/.test(operation.path)
+        const isWatched = /\/(subscribe|ticket)$|^\/api\/events$/.test(operation.path)
         const isMemory = operation.path.endsWith('/working-memory') && operation.method === 'get'
         if (isWatched || isMemory) expect(status, where).toBe(resourceId === 'user-1' ? 403 : 200)
         else if (status === 204) expect([resourceId, operation.path], where).toEqual(['user-2', '/api/agents/{agentId}/chat/{threadId}/stream'])

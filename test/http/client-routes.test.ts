@@ -36,12 +36,16 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue
       // Calls take one object with names, or a name, or messages: what is asked for is in the path.
-      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', watch: {}, sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [] }, { watchId: 'x' }, 't']) {
+      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', watch: {}, sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [], reconnect: false }, { watchId: 'x', reconnect: false }, 't']) {
         const given: unknown = typeof argument === 'string' ? argument : { ...argument }
         // The connection rejects everything; what was asked is noted. A name that the call does not have is left out.
         for (let unknown: string | undefined = ''; unknown !== undefined;) {
           if (typeof given === 'object') Reflect.deleteProperty(given ?? {}, unknown)
-          unknown = await (async () => (call as (...args: unknown[]) => unknown).call(holder, given, { runId: 'x' }))().then(
+          unknown = await (async () => {
+            const answer = (call as (...args: unknown[]) => unknown).call(holder, given, { runId: 'x' })
+            // A stream asks when it is read.
+            return typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer ? (answer as AsyncGenerator).next() : answer
+          })().then(
             () => undefined,
             (error: { code?: string; details?: { option?: string } }) => (error.code === 'unsupported_option' ? error.details?.option : undefined),
           )

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { HeedClient } from '../../src/client/index.ts'
 import { apiKeys, principalScopes, serve, type Principal } from '../../src/http/server.ts'
 import { Agent, Heed, InMemoryStore, RequestContext, silentLogger } from '../../src/index.ts'
+import { createScorer, notScorable } from '../../src/scorers/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { cloneStep, createStep, createWorkflow, type WorkflowChunk } from '../../src/workflow/index.ts'
 
@@ -50,7 +51,8 @@ it('[F6.1] a client starts, follows and resumes runs, with the types of the work
   await expect(workflow.createRun().start({ inputData: { n: 'x' } as never })).rejects.toMatchObject({ code: 'invalid_argument' })
   await expect(as('ada').getWorkflow('none').details()).rejects.toMatchObject({ code: 'unknown_workflow' })
   // Another run from a step.
-  const again = await run.timeTravel({ step: 'last', inputData: { n: 100 } })
+  const again = await run.timeTravel({ step: { id: 'last' }, inputData: { n: 100 }, runId: 'r1-again' })
+  expect(again.runId).toBe('r1-again')
   expect(await again.settled()).toMatchObject({ status: 'success', result: { n: 101 } })
   expect(await run.status()).toMatchObject({ result: { n: 13 } })
 })
@@ -137,4 +139,72 @@ it('[F6.5] an agent lists its workflows for a request, and its threads are none 
   expect(Object.keys(await agent.listWorkflows({ requestContext: new RequestContext({ tier: 'gold' }) }))).toEqual(['sums'])
   await workflow.createRun({ runId: 'r1', resourceId: 'ada' }).start({ inputData: { n: 1 } })
   await expect(agent.sendMessage('Hi', { threadId: 'workflow:sums/r1', resourceId: 'ada' }).stored).rejects.toMatchObject({ code: 'invalid_argument' })
+})
+
+it('[F6.1] the state, the request context, a label and the filters of a list reach the run', async () => {
+  const told = createStep({
+    id: 'told', execute: ({ state, requestContext, resumeData, suspend }) => (resumeData === undefined ? suspend('?', { resumeLabel: 'yes' }) : { state, tier: requestContext.get('tier'), resumeData }),
+  })
+  const heed = new Heed({ workflows: { told: createWorkflow({ id: 'told' }).parallel([told, cloneStep(told, { id: 'other' })]).commit() }, storage: new InMemoryStore(), logger: silentLogger })
+  const server = await serve(heed, { port: 0, handleSignals: false })
+  onTestFinished(() => server.close())
+  const workflow = new HeedClient({ baseUrl: server.url }).getWorkflow('told')
+  const given = { initialState: { seen: 1 }, requestContext: { tier: 'gold' } }
+  const run = workflow.createRun({ runId: 'r1', resourceId: 'ada' })
+  expect(await run.start(given)).toMatchObject({ status: 'suspended', suspended: ['0.0', '0.1'], state: { seen: 1 } })
+  expect(await run.resume({ step: { id: 'other' }, resumeData: 1 })).toMatchObject({ status: 'suspended', suspended: ['0.0'] })
+  await run.resumeAsync({ label: 'yes', resumeData: 2 })
+  const result = { told: { state: { seen: 1 }, tier: 'gold', resumeData: 2 }, other: { state: { seen: 1 }, tier: 'gold', resumeData: 1 } }
+  expect(await run.settled()).toMatchObject({ status: 'success', result })
+  const again = await run.timeTravel({ step: 'other', initialState: { seen: 2 }, requestContext: { tier: 'tin' } })
+  await again.settled()
+  expect(await again.resume({ step: 'other', resumeData: 3 })).toMatchObject({ result: { other: { state: { seen: 2 }, tier: 'tin', resumeData: 3 } } })
+  const streamed = workflow.createRun({ runId: 'r2', resourceId: 'bob' })
+  for await (const chunk of await streamed.stream(given)) expect(chunk.runId).toBe('r2')
+  expect(await streamed.resume({ step: '0.0', resumeData: 1 })).toMatchObject({ state: { seen: 1 } })
+  const opened: string[] = []
+  await streamed.cancel()
+  for await (const _ of streamed.observe({ reconnect: { maxRetries: 0, delayMs: 1, onLost: () => opened.push('lost'), onOpen: () => opened.push('open') } })) opened.push('chunk')
+  expect(opened).toEqual(['open', 'chunk'])
+  const ids = async (query: Parameters<typeof workflow.runs>[0]) => (await workflow.runs(query)).runs.map(({ runId }) => runId)
+  expect(await ids({ resourceId: 'bob' })).toEqual(['r2'])
+  expect(await ids({ page: 1, perPage: 2 })).toEqual(['r1'])
+  expect([await ids({ fromDate: new Date(Date.now() + 60_000) }), (await ids({ toDate: new Date(Date.now() + 60_000) })).length]).toEqual([[], 3])
+})
+
+it('[J4.9] scores are listed by agent, run, thread, scorer and state, page by page, and are of their resource', async () => {
+  const always = createScorer({ id: 'always', description: 'One.' }).generateScore(() => 1)
+  const never = createScorer({ id: 'never', description: 'None.' }).generateScore(() => notScorable('No text.'))
+  const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Hello.'), scorers: { always: { scorer: always }, never: { scorer: never } } })
+  const other = new Agent({ id: 'other', model: scriptedModel(() => 'Hi.'), scorers: { always: { scorer: always } } })
+  const heed = new Heed({ agents: { agent, other }, storage: new InMemoryStore(), logger: silentLogger, notifications: { dispatch: { enabled: false } } })
+  const auth = apiKeys(Object.fromEntries(Object.entries(principals).map(([name, principal]) => [keyOf(name), principal])))
+  const server = await serve(heed, { port: 0, handleSignals: false, auth })
+  onTestFinished(() => server.close())
+  const runIds: string[] = []
+  for (const resource of ['ada', 'bob']) for (const thread of [`${resource}-1`, `${resource}-2`]) runIds.push((await agent.generate('Hi', { memory: { thread, resource } })).runId)
+  await other.generate('Hi', { memory: { thread: 'ada-3', resource: 'ada' } })
+  await heed.tick()
+  const as = (name: string) => new HeedClient({ baseUrl: server.url, headers: { authorization: `Bearer ${keyOf(name)}` } })
+  const found = async (name: string, query: Parameters<HeedClient['listScores']>[0] = {}) => (await as(name).listScores(query)).scores.map(({ threadId, scorerId, state }) => `${threadId} ${scorerId} ${state}`)
+  const all = await found('ada')
+  expect(all.toSorted()).toEqual(['ada-1 always scored', 'ada-1 never not_scorable', 'ada-2 always scored', 'ada-2 never not_scorable', 'ada-3 always scored'])
+  expect(all[0]).toBe('ada-3 always scored')
+  expect(await found('ada', { agentId: 'other' })).toEqual(['ada-3 always scored'])
+  expect(await found('ada', { threadId: 'ada-2', scorerId: 'never' })).toEqual(['ada-2 never not_scorable'])
+  expect(await found('ada', { runId: runIds[0] ?? '', state: 'scored' })).toEqual(['ada-1 always scored'])
+  // Another's: nothing of it, by whatever it is named.
+  for (const query of [{ runId: runIds[2] ?? '' }, { threadId: 'bob-1' }]) expect(await found('ada', query)).toEqual([])
+  await expect(as('ada').listScores({ resourceId: 'bob' })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(as('ada').listScores({ agentId: 'none' })).rejects.toMatchObject({ code: 'unknown_agent' })
+  expect((await found('operator', { resourceId: 'bob' })).length).toBe(4)
+  const pages: string[] = []
+  for (let before: number | undefined, first = true; first || before !== undefined; first = false) {
+    const page: Awaited<ReturnType<HeedClient['listScores']>> = await as('ada').listScores({ limit: 2, ...(before === undefined ? {} : { before }) })
+    expect(page.scores.length).toBeLessThanOrEqual(2)
+    pages.push(...page.scores.map(({ threadId, scorerId, state }) => `${threadId} ${scorerId} ${state}`))
+    before = page.next
+  }
+  expect(pages).toEqual(all)
+  expect((await as('ada').listScores({ limit: 1 })).scores).toMatchObject([{ score: 1, version: '1', attempts: 1, agentId: 'other', createdAt: expect.stringMatching(/^20.*Z$/) as string }])
 })

@@ -16,7 +16,8 @@ const maxLogged = 1_000
 
 /** Chunks that may contain errors. */
 const suspects: ReadonlySet<string> = new Set([
-  'error', 'tool-error', 'tool-result', 'tool-output', 'data-thread-snapshot', 'workflow-step-result', 'workflow-finish', 'workflow-snapshot',
+  'error', 'tool-error', 'tool-result', 'tool-output', 'data-thread-snapshot', 'workflow-step-result', 'workflow-finish',
+  'workflow-snapshot',
 ])
 
 /** Values of `status` and `state` of a run, a step or a score whose `error` says why. */
@@ -174,8 +175,10 @@ function withoutRepeated(value: unknown, calls: HiddenCalls): unknown {
 }
 
 /** JSON that may contain an error. */
-const inJSON
-  = /"type":"(?:data-)?error"|"(?:status|state)":"(?:parked|failed)"|"action":"rejected"|"errorCode":"|"state":"output-error"|"last(?:Delivery)?Error":"/
+const inJSON = new RegExp([
+  String.raw`"type":"(?:data-)?error"|"(?:status|state)":"(?:parked|failed)"|"action":"rejected"`,
+  String.raw`"errorCode":"|"state":"output-error"|"last(?:Delivery)?Error":"`,
+].join('|'))
 
 function keepIfSame(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   return after.every((item, index) => item === before[index]) ? before : after

@@ -84,8 +84,8 @@ export const workflows: readonly Route[] = [
     handle: (call) => present(call, call.query),
   }),
   route<never, Owner & { after?: string }>({
-    method: 'GET', path: `${ofRun}/stream`, summary: 'Streams a run from its start, or from a cursor on, until it has ended', response: 'events',
-    read: true,
+    method: 'GET', path: `${ofRun}/stream`, summary: 'Streams a run from its start, or from a cursor on, until it has ended',
+    response: 'events', read: true,
     query: object({ ...owned, after: { ...text, description: 'The cursor of the last chunk that was received.' } }),
     async handle(call) {
       await present(call, call.query)
@@ -128,8 +128,8 @@ export const workflows: readonly Route[] = [
     }),
   }),
   route<Owner & TimeTravelArgs<Record<string, unknown>> & { newRunId?: string }>({
-    method: 'POST', path: `${ofRun}/time-travel`, summary: 'Begins another run from a step of this one, which stays as it is', response: 'json',
-    responseSchema: responses.startedRun,
+    method: 'POST', path: `${ofRun}/time-travel`, summary: 'Begins another run from a step of this one, which stays as it is',
+    response: 'json', responseSchema: responses.startedRun,
     body: object(
       { ...owned, step: id, inputData: anything, initialState: record, newRunId: id, requestContext: record, tracingOptions: ignored },
       ['step'],

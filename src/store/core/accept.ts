@@ -99,9 +99,8 @@ function planSend(tables: ThreadTables, send: Send): Plan {
 /** A run of a workflow receives what its workflow sends. */
 function checkSender({ parentId }: ThreadRecord, { threadId, agentId }: Send): void {
   if (!isWorkflowThreadId(threadId) || parentId === agentId) return
-  throw new HeedError('invalid_argument', `Thread '${threadId}' is a run of a workflow: agents send nothing to it. Use sendEvent() of the run.`, {
-    details: { field: 'threadId', threadId },
-  })
+  const message = `Thread '${threadId}' is a run of a workflow: agents send nothing to it. Use sendEvent() of the run.`
+  throw new HeedError('invalid_argument', message, { details: { field: 'threadId', threadId } })
 }
 
 /** Agents send to child threads, and not the caller whose quota it is. */

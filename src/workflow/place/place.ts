@@ -42,7 +42,10 @@ export interface RunPlace {
   read(run: RunName): Promise<StoredRun | null>
   /** Resolves when this holds for the run. It is asked when the run has ended, is suspended or is parked. */
   when(run: RunName, holds: (stored: StoredRun) => boolean): Promise<StoredRun>
-  /** The chunks from now on, also of a run that is started later; with `after`, from the chunk behind this cursor on. Ends when the signal aborts. */
+  /**
+   * The chunks from now on, also of a run that is started later; with `after`, from the chunk behind this cursor on.
+   * Ends when the signal aborts.
+   */
   subscribe(run: RunName, options: { after?: string | undefined; signal: AbortSignal }): Promise<AsyncIterable<WorkflowChunk>>
   /** The cursor of the newest chunk of a run that rests; undefined where chunks have none. */
   lastCursor(run: RunName): Promise<string | undefined>

@@ -121,8 +121,8 @@ export class HeedClient {
   ): Promise<{ notifications: Array<OverWire<NotificationRecord>>; more: boolean; next?: string }> {
     const filters = ['status', 'priority', 'source', 'kind', 'search', 'limit', 'after']
     checkNames('listNotifications()', query, ['agentId', 'resourceId', 'threadId', ...filters])
-    const { status, priority, ...rest } = query
-    return this.#connection.json('/notifications', { query: { ...rest, status: listed('status', status), priority: listed('priority', priority) } })
+    const lists = { status: listed('status', query.status), priority: listed('priority', query.priority) }
+    return this.#connection.json('/notifications', { query: { ...query, ...lists } })
   }
 
   /** Resolves if the server is alive. */

@@ -9,6 +9,7 @@ import type { Message } from '../message/message.ts'
 import type { UIMessage } from '../message/ui/ui-message.ts'
 import type { WorkingMemoryUpdate, WorkingMemoryVersion } from '../memory/working-memory/access.ts'
 import type { UpdateMessagesArgs } from '../memory/writing.ts'
+import type { RecallHit } from '../store/contract/recall.ts'
 import type { ThreadRow } from '../store/contract/threads.ts'
 import type { Connection, OverWire } from './connection.ts'
 
@@ -29,6 +30,8 @@ export interface FoundMessage {
   createdAt: string
   /** Between 0 and 1. */
   score: number
+  /** What contributed to the score: numbers from 0 to 1, where 1 is the best of all messages. Older servers send none. */
+  reasons?: RecallHit['reasons']
 }
 
 /** The memory of an agent, with the method names of `Memory`. */

@@ -8,13 +8,14 @@ export interface Query<T> {
   reload: () => void
 }
 
-interface QueryOptions {
-  everyMs?: number
-  version?: number
+interface QueryOptions<T> {
+  /** Undefined, also as a result for the present data: not by time. */
+  everyMs?: number | ((data: T | undefined) => number | undefined) | undefined
+  version?: unknown
 }
 
 /** Reads when the key or the version changes, on `reload()`, and every `everyMs` while the page is visible. */
-export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyMs, version }: QueryOptions = {}): Query<T> {
+export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyMs, version }: QueryOptions<T> = {}): Query<T> {
   const [state, setState] = useState<{ key: string | null; data?: T; error?: unknown }>({ key: null })
   const [count, setCount] = useState(0)
   const reader = useRef(read)
@@ -33,15 +34,16 @@ export function useQuery<T>(key: string | null, read: () => Promise<T>, { everyM
     }
   }, [key, count, version])
 
+  const { data, error }: typeof state = state.key === key ? state : { key }
+  const interval = typeof everyMs === 'function' ? everyMs(data) : everyMs
   useEffect(() => {
-    if (key === null || everyMs === undefined) return
+    if (key === null || interval === undefined) return
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible') reload()
-    }, everyMs)
+    }, interval)
     return () => clearInterval(timer)
-  }, [key, everyMs, reload])
+  }, [key, interval, reload])
 
-  const { data, error }: typeof state = state.key === key ? state : { key }
   return { data, error, isLoading: key !== null && data === undefined && error === undefined, reload }
 }
 

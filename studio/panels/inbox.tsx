@@ -8,11 +8,12 @@ import { NotificationList } from '../views/inbox.tsx'
 export function InboxPanel({ thread, scope, agentId }: PanelProps) {
   const { client } = useSession()
   const { notifications } = client.getAgent(agentId)
-  const counts = `${thread.inbox?.pending ?? 0} ${thread.inbox?.unread ?? 0}`
+  const counts = `${thread.inbox?.pending ?? 0} ${thread.inbox?.unread ?? 0} ${thread.messages.length}`
   const { data, error, isLoading, reload } = useQuery(
-    `inbox ${agentId} ${scope.threadId} ${counts}`,
+    `inbox ${agentId} ${scope.threadId}`,
     () => notifications.list({ ...scope, limit: 100 }),
-    { everyMs: 5_000 },
+    // The stream of the thread has the numbers, and the messages that notifications become.
+    { version: counts, everyMs: thread.connection === 'live' && thread.inbox !== null ? undefined : 5_000 },
   )
   if (isLoading) return <Loading />
   return (

@@ -1,5 +1,5 @@
 import { useState, type FormEvent } from 'react'
-import { isHeedError } from 'heed/client'
+import { isHeedError, type FoundMessage } from 'heed/client'
 import { useAction, useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -162,9 +162,47 @@ export function RecallPanel({ scope, agentId }: PanelProps) {
             <Link to={['threads', hit.threadId]} query={{ at: hit.id }} className="mono">
               {hit.threadId}
             </Link>
+            {hit.reasons && <Why reasons={hit.reasons} />}
           </li>
         ))}
       </ul>
     </>
+  )
+}
+
+type Reasons = NonNullable<FoundMessage['reasons']>
+
+/** What each reason of a score says about a message, those that count most first. */
+const meanings: ReadonlyArray<readonly [keyof Reasons, string]> = [
+  ['time', 'It is from the time that the question names'],
+  ['words', 'It has words of the question'],
+  ['wordsOfPair', 'It has them together with the message before it'],
+  ['meaning', 'It is near in meaning'],
+  ['meaningOfPair', 'It is near in meaning together with the message before it'],
+  ['thread', 'The messages around it fit'],
+  ['wordsOfThread', 'The messages around it have words of the question'],
+  ['previous', 'The message before it fits'],
+  ['next', 'The message after it fits'],
+  ['length', 'It says much'],
+  ['question', 'It asks, or answers nothing: this counts against it'],
+]
+
+/** Why a message was found: each reason beside how much it applies, where 1 is the best of all messages. */
+function Why({ reasons }: { reasons: Reasons }) {
+  const applying = meanings.filter(([name]) => reasons[name] >= 0.005)
+  return (
+    <details className="why">
+      <summary>Why: {applying.slice(0, 2).map(([, meaning]) => meaning).join('. ') || 'Its place in the thread'}.</summary>
+      <dl>
+        {applying.map(([name, meaning]) => (
+          <div key={name}>
+            <dt>{meaning}</dt>
+            <dd>
+              <meter min={0} max={1} value={reasons[name]} aria-label={meaning} /> {reasons[name].toFixed(2)}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   )
 }

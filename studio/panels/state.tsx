@@ -19,7 +19,12 @@ export function LanesPanel({ thread, scope, agentId }: PanelProps) {
     error,
     isLoading,
     reload,
-  } = useQuery(`lanes ${agentId} ${scope.threadId} ${thread.messages.length}`, () => agent.listLanes(scope), { everyMs: 5_000 })
+  } = useQuery(
+    `lanes ${agentId} ${scope.threadId}`,
+    () => agent.listLanes(scope),
+    // Each state is a message of the thread.
+    { version: thread.messages.length, everyMs: thread.connection === 'live' ? undefined : 5_000 },
+  )
   if (isLoading) return <Loading />
   return (
     <>
@@ -90,8 +95,12 @@ function LaneChange({ signal }: { signal: LaneHistory['signals'][number] }) {
 export function WatchesPanel({ thread, scope, agentId }: PanelProps) {
   const { client } = useSession()
   const agent = client.getAgent(agentId)
-  const key = `watches ${agentId} ${scope.threadId} ${thread.watches.length}`
-  const { data, error, isLoading, reload } = useQuery(key, () => agent.listWatches({ ...scope, limit: 50 }), { everyMs: 5_000 })
+  const { data, error, isLoading, reload } = useQuery(
+    `watches ${agentId} ${scope.threadId}`,
+    () => agent.listWatches({ ...scope, limit: 50 }),
+    // The stream of the thread has what happens to its watches. Older servers do not send it.
+    { version: thread.watches, everyMs: thread.connection === 'live' && thread.watches.length > 0 ? undefined : 5_000 },
+  )
   const cancel = useAction(async (id: string) => {
     await agent.cancelWatch({ id, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) })
     reload()

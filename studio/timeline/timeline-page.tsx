@@ -1,6 +1,7 @@
 import { useMemo } from 'react'
 import { isHeedError, type AgentClient, type ThreadRun } from 'heed/client'
 import { useShortcut } from '../app/keys.tsx'
+import { useLive } from '../app/live.tsx'
 import { useQuery } from '../app/query.ts'
 import { hrefOf, Link, navigate, setQuery, usePlace } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -16,7 +17,8 @@ const perPage = 60
 const runsPerPage = 100
 /** How many pages of runs are read at most to find those of the signals. */
 const maxRunPages = 10
-const everyMs = 3_000
+/** How often it is read while a run is active: the commit of a step is announced by nothing else than the stream of its thread. */
+const activeMs = 3_000
 
 /** What became of each signal, as a picture over the runs and the processes that did them. */
 export function TimelinePage({ threadId }: { threadId: string }) {
@@ -38,6 +40,11 @@ async function readTimeline(agent: AgentClient, scope: Scope, before: number | u
   return { signals, more, runs: before === undefined ? runs : runs.filter((run) => ofSignals(run, signals)) }
 }
 
+/** Whether something may still happen with what is shown. */
+function isActiveIn(read: Awaited<ReturnType<typeof readTimeline>> | undefined): boolean {
+  return read !== undefined && (read.runs.some(({ status }) => status === 'running') || read.signals.some(({ state }) => state === 'pending'))
+}
+
 function ofSignals({ runId }: ThreadRun, signals: readonly ListedSignal[]): boolean {
   return signals.some((signal) => signal.runId === runId)
 }
@@ -47,12 +54,16 @@ function Timeline(thread: KnownThread) {
   const { client } = useSession()
   const { query } = usePlace()
   const before = query.get('before') === null ? undefined : Number(query.get('before'))
+  const { version, everyMs } = useLive(threadId)
   const { data, error, isLoading, reload } = useQuery(
     `timeline ${agentId} ${threadId} ${before ?? ''}`,
     () => readTimeline(client.getAgent(agentId), scopeOf(thread), before),
-    before === undefined ? { everyMs } : {},
+    before === undefined ? { version, everyMs: (read) => everyMs ?? (isActiveIn(read) ? activeMs : undefined) } : {},
   )
-  const processes = useQuery(`processes ${agentId}`, () => processesOf(client, agentId), { everyMs })
+  const processes = useQuery(`processes ${agentId}`, () => processesOf(client, agentId), {
+    version,
+    everyMs: everyMs ?? (isActiveIn(data) ? activeMs : undefined),
+  })
   const isTable = query.get('as') === 'table'
   const onlyErrors = query.get('errors') !== null
   const selected = query.get('signal')
@@ -61,7 +72,7 @@ function Timeline(thread: KnownThread) {
     () => (data?.signals ?? []).filter((signal) => !onlyErrors || isError(signal, data?.runs ?? [])),
     [data, onlyErrors],
   )
-  const isActive = data?.runs.some(({ status }) => status === 'running') || data?.signals.some(({ state }) => state === 'pending')
+  const isActive = isActiveIn(data)
   // The line ends at the last event where nothing goes on, so that it does not move.
   const end = isActive ? now : lastTime(data?.signals ?? [], data?.runs ?? [])
   const leases = useMemo(

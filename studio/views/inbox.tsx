@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { NotificationsClient } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useAction, useQuery } from '../app/query.ts'
 import { Link, setQuery, usePlace } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -7,36 +8,35 @@ import { clockOf, Time } from '../app/time.tsx'
 import { Json } from '../parts/json.tsx'
 import { Empty, Failed, Loading, OutsideText } from '../parts/states.tsx'
 import { Priority } from '../thread/row.tsx'
-import { useThreads } from './thread-list.ts'
 
 type NotificationRecord = Awaited<ReturnType<NotificationsClient['get']>>
 
 const priorities = ['urgent', 'high', 'medium', 'low'] as const
 const statuses = ['pending', 'delivered', 'seen', 'dismissed', 'archived', 'discarded', 'failed'] as const
 
-/** The notifications of the newest threads, by priority, each with the decision about it and the reason. */
+/** How many pending notifications are listed, and how many of all. */
+const perList = 100
+
+/** The pending notifications and the newest ones, by priority, each with the decision about it and the reason. */
 export function InboxView() {
   const { client, agents } = useSession()
   const { query } = usePlace()
   const priority = query.get('priority') ?? ''
   const status = query.get('status') ?? ''
   const text = (query.get('q') ?? '').toLowerCase()
-  const { data: list } = useThreads({ perPage: 50 })
-  const key = list === undefined ? null : `all notifications ${list.threads.map(({ id }) => id).join(' ')}`
   const { data, error, isLoading, reload } = useQuery(
-    key,
+    'all notifications',
     async () => {
-      const [agent] = agents
-      if (!agent) return []
-      const { notifications } = client.getAgent(agent.id)
-      const pages = await Promise.all(
-        (list?.threads ?? []).map(({ id: threadId, resourceId }) => notifications.list({ threadId, resourceId, limit: 50 })),
-      )
-      return pages
-        .flatMap((page) => page.notifications)
-        .toSorted((one, other) => rank(one) - rank(other) || other.createdAt.localeCompare(one.createdAt))
+      if (agents.length === 0) return []
+      const [pending, newest] = await Promise.all([
+        client.listNotifications({ status: ['pending'], limit: perList }),
+        client.listNotifications({ limit: perList }),
+      ])
+      const all = new Map([...newest.notifications, ...pending.notifications].map((record) => [`${record.threadId} ${record.id}`, record]))
+      return [...all.values()].toSorted((one, other) => rank(one) - rank(other) || other.createdAt.localeCompare(one.createdAt))
     },
-    { everyMs: 5_000 },
+    // A delivery changes its thread; a notification that is pending, or was marked, changes none.
+    useLive(undefined, 5_000),
   )
   const count = (one: string) => data?.filter((record) => record.priority === one && record.status === 'pending').length ?? 0
   const records = data?.filter(

@@ -1,3 +1,4 @@
+import { useLive } from '../app/live.tsx'
 import { useQuery } from '../app/query.ts'
 import { useSession } from '../app/session.tsx'
 import { Time } from '../app/time.tsx'
@@ -11,7 +12,8 @@ export function ProcessesView() {
   const { data, error, isLoading, reload } = useQuery(
     `processes ${agentId ?? ''}`,
     () => client.listProcesses(agentId === undefined ? {} : { agentId }),
-    { everyMs: listMs },
+    // No message announces that a process begins, goes on or ends.
+    useLive(undefined, listMs),
   )
   return (
     <div className="page">

@@ -1,4 +1,5 @@
 import type { SchedulesClient } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useAction, useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -17,7 +18,8 @@ export function SchedulesView() {
       const pages = await Promise.all(agents.map(({ id }) => client.getAgent(id).schedules.list({ limit: 100 })))
       return pages.flatMap(({ schedules }) => schedules)
     },
-    { everyMs: listMs },
+    // What a schedule sends changes its thread; a pause, and a new schedule, changes none.
+    useLive(undefined, listMs),
   )
   const act = useAction(async (record: ScheduleRecord, action: 'pause' | 'resume' | 'remove') => {
     await client.getAgent(record.agentId).schedules[action]({ id: record.id, resourceId: record.resourceId })

@@ -1,3 +1,4 @@
+import { useLive } from '../app/live.tsx'
 import { useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -8,10 +9,12 @@ import { Failed, Loading } from '../parts/states.tsx'
 /** What became of a signal, as `explain()` has it. */
 export function SignalPage({ threadId, signalId }: { threadId: string; signalId: string }) {
   const { client, agents } = useSession()
+  // A step that takes the signal changes no row of the list of threads: it is read again until the signal is settled.
+  const { version, everyMs } = useLive(threadId)
   const { data, error, isLoading, reload } = useQuery(
     `signal ${threadId} ${signalId}`,
     () => client.getAgent(agents[0]?.id ?? '').explain({ threadId, signalId }),
-    { everyMs: 3_000 },
+    { version, everyMs: (found) => everyMs ?? (found?.state === 'pending' || found?.state === 'taken' ? 3_000 : undefined) },
   )
   return (
     <div className="page">

@@ -6,7 +6,7 @@ import { useSession } from '../app/session.tsx'
 type ThreadList = Awaited<ReturnType<MemoryClient['listThreads']>>
 export type ThreadItem = ThreadList['threads'][number]
 
-/** How often other lists are read again. */
+/** How often lists are read again whose changes nothing announces. */
 export const listMs = 3_000
 
 /** The threads that changed last, first. */

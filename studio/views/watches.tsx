@@ -1,4 +1,5 @@
 import type { AgentClient } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useAction, useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -18,7 +19,8 @@ export function WatchesView({ watchId }: { watchId: string | undefined }) {
       const pages = await Promise.all(agents.map(({ id }) => client.getAgent(id).listWatches({ limit: 100 })))
       return pages.flatMap(({ watches }) => watches).toSorted((one, other) => other.createdAt.localeCompare(one.createdAt))
     },
-    { everyMs: listMs },
+    // A hit changes its thread; a message that was only considered changes none.
+    useLive(undefined, listMs),
   )
   const cancel = useAction(async ({ id, agentId, resourceId }: WatchRecord) => {
     await client.getAgent(agentId).cancelWatch({ id, resourceId })
@@ -70,7 +72,7 @@ export function WatchCard({
   const { data, error } = useQuery(
     `explained ${id} ${watch.state} ${evaluations} ${hits}`,
     () => agent.explain({ watchId: id, resourceId }),
-    { everyMs: listMs },
+    useLive(watch.threadId, listMs),
   )
   return (
     <article className="card watch">

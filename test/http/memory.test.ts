@@ -67,6 +67,23 @@ describe('memory over HTTP', () => {
     await expect(memory.search({ searchQuery: 'train', threadId: 'of-user-2' })).rejects.toMatchObject({ code: 'thread_not_found' })
   })
 
+  it('[K2.13] says of each message that a search finds what contributed to its score', async () => {
+    const agent = guide()
+    const { client } = await served({ guide: agent })
+    const own = await agent.getMemory()
+    await own.createThread({ threadId: 'keys', resourceId: 'user-1' })
+    const texts = ['Where is the spare key?', 'The spare key is under the flowerpot.', 'The garage is locked.', 'Bern is nice in May.']
+    await own.saveMessages({ threadId: 'keys', messages: texts.map((content, at) => ({ id: `k${at}`, role: 'user', content })) })
+    const { results } = await client.memory({ agentId: 'guide', resourceId: 'user-1' }).search({ searchQuery: 'spare key under what' })
+    const { hits = [] } = await own.recall({ threadId: 'keys', vectorSearchString: 'spare key under what' })
+    expect(results.map(({ id, score, reasons }) => ({ id, score, reasons }))).toEqual(hits.map(({ messageId: id, score, reasons }) => ({ id, score, reasons })))
+    expect(results[0]).toMatchObject({ id: 'k1', reasons: { words: 1, meaning: 0, question: 0 } })
+    const after = results.find(({ id }) => id === 'k2')
+    expect(after?.reasons?.previous).toBeGreaterThan(0.5)
+    // Also of the messages beside it, the best possible is 1.
+    for (const { reasons } of results) expect(Object.values(reasons ?? {}).filter((value) => value < 0 || value > 1)).toEqual([])
+  })
+
   it('[H3.2] hands no thread over to where the caller may not reach', async () => {
     const auth = apiKeys({ 'a-long-random-key-1': { id: 'one', resources: ['user-1'] } })
     const { ask } = await served({ guide: guide() }, { auth })

@@ -5105,6 +5105,20 @@ export interface operations {
                       createdAt: string;
                     }[];
                 };
+                score?: number;
+                reasons?: {
+                  words?: number;
+                  wordsOfPair?: number;
+                  meaning?: number;
+                  meaningOfPair?: number;
+                  previous?: number;
+                  next?: number;
+                  thread?: number;
+                  wordsOfThread?: number;
+                  length?: number;
+                  time?: number;
+                  question?: number;
+                };
               }[];
             count: number;
             query: string;

@@ -129,7 +129,7 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Message')
   })
 
-  it('[Y3.3] the panels change what they show: notifications, working memory, schedules, and any kind of signal', async () => {
+  it('[Y3.3] [Y3.6] the panels change what they show: notifications, working memory, schedules, and any kind of signal; recall says why it found what', async () => {
     const client = new HeedClient({ baseUrl: demo?.url ?? '' })
     const page = await newPage()
     await page.goto(`${url()}/threads/panels?agent=operations&resource=demo-user`)
@@ -154,6 +154,15 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     await expect.poll(() => page.locator('.panel .json').first().textContent()).toBe('Deploys on Tuesdays.')
     const memory = client.getAgent('operations').memory({ resourceId: 'demo-user' })
     expect(await memory.getWorkingMemory({ threadId: 'panels' })).toBe('Deploys on Tuesdays.')
+    await memory.saveMessages({ messages: [{ id: 'key', createdAt: new Date(), role: 'user', content: 'The spare key is under the flowerpot.', threadId: 'panels', resourceId: 'demo-user' }] })
+    await page.getByRole('tab', { name: 'Recall' }).click()
+    await page.getByLabel('What to recall').fill('spare key')
+    await page.getByRole('button', { name: 'Search' }).click()
+    const found = page.locator('.panel .history li').filter({ hasText: 'flowerpot' })
+    await found.locator('summary').click()
+    expect(await found.locator('dt').first().textContent()).toBe('It has words of the question')
+    expect(await found.locator('dd').first().textContent()).toContain('1.00')
+    expect(await violations(page)).toEqual([])
   })
 
   it('[Y1.2] asks for a key where the server needs one, and keeps it in memory alone', async () => {

@@ -186,12 +186,12 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
   const byRef = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
   const titles = new Map<string, string | undefined>()
   const results: Array<Record<string, unknown>> = []
-  for (const { messageId, threadId, score } of hits) {
+  for (const { messageId, threadId, score, reasons } of hits) {
     const message = byRef.get(refKey({ threadId, messageId }))
     if (!message) continue
     if (!titles.has(threadId)) titles.set(threadId, (await memory.getThreadById({ threadId }))?.title)
     const context = await messagesAround(memory, threadId, messageId, rangeOf(config))
-    results.push({ ...excerpt(message), threadId, threadTitle: titles.get(threadId) || threadId, context, score })
+    results.push({ ...excerpt(message), threadId, threadTitle: titles.get(threadId) || threadId, context, score, reasons })
   }
   const found = { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
   return { ...found, ...omitUndefined({ incomplete, incompleteReason }) }

@@ -111,7 +111,13 @@ export const changedWorkingMemory = having({ success: { const: true }, version: 
 
 const excerpt = having({ id: text, role: text, content: text, createdAt: text }, ['id', 'role', 'content', 'createdAt'])
 const context = having({ before: listOf(excerpt), after: listOf(excerpt) }, ['before', 'after'])
-const hit = { ...excerpt, properties: { ...excerpt.properties, threadId: text, threadTitle: text, context } }
+const share = { type: 'number', minimum: 0, maximum: 1 }
+/** What contributed to a score, by the names of `Reasons`. */
+const reasons = having({
+  words: share, wordsOfPair: share, meaning: share, meaningOfPair: share, previous: share, next: share, thread: share, wordsOfThread: share,
+  length: share, time: share, question: share,
+}, [])
+const hit = { ...excerpt, properties: { ...excerpt.properties, threadId: text, threadTitle: text, context, score: share, reasons } }
 export const searchResults = having(
   {
     results: listOf(hit), count, query: text, searchScope: { enum: ['thread', 'resource'] }, searchType: text,

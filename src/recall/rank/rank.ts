@@ -110,7 +110,7 @@ export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
   const { session, form, length } = collection
-  const { scores, candidates, most, first, words, own, pair, sessions, times } = scoresOf(collection, postings, cosines, options)
+  const { scores, candidates, most, first, mostAlone, words, own, pair, sessions, times } = scoresOf(collection, postings, cosines, options)
   for (const at of bestFirst(candidates, scores)) {
     const of = session[at] ?? 0
     yield {
@@ -121,8 +121,8 @@ export function* ranking(
         wordsOfPair: words.pair[at] ?? 0,
         meaning: own?.[at] ?? 0,
         meaningOfPair: pair?.[at] ?? 0,
-        previous: scoreAt(first, collection.previous[at]),
-        next: scoreAt(first, collection.next[at]),
+        previous: Math.min(1, scoreAt(first, collection.previous[at]) / mostAlone),
+        next: Math.min(1, scoreAt(first, collection.next[at]) / mostAlone),
         thread: sessions[of] ?? 0,
         wordsOfThread: words.session[of] ?? 0,
         length: lengthScore(length[at]),
@@ -169,14 +169,17 @@ function scoresOf(
     found += 1
   }
   const most = highestScore(weights, cosines !== undefined, times !== undefined)
-  return { scores, candidates: candidates.subarray(0, found), most, first, words, own, pair, sessions, times }
+  const mostAlone = highestAlone(weights, cosines !== undefined) || 1
+  return { scores, candidates: candidates.subarray(0, found), most, first, mostAlone, words, own, pair, sessions, times }
 }
 
 interface Scores {
   scores: Float64Array
   candidates: Int32Array
   most: number
+  /** Of each passage by itself, and the highest that is possible. */
   first: Float32Array
+  mostAlone: number
   words: ReturnType<typeof bm25Scores>
   own: Float32Array | undefined
   pair: Float32Array | undefined
@@ -298,12 +301,14 @@ function lengthScore(terms = 0): number {
 const lengthScores = Float64Array.from({ length: longPassage + 1 }, (_, terms) => Math.log2(1 + terms) / Math.log2(1 + longPassage))
 
 /** The score of a passage for which every reason has its highest value. */
-function highestScore(
-  { words, wordsOfPair, meaning, meaningOfPair, previous, next, thread, wordsOfThread, length, time }: Weights,
-  withMeaning: boolean, withTime: boolean,
-): number {
-  const alone = words + wordsOfPair + (withMeaning ? meaning + meaningOfPair : 0)
-  return alone * (1 + previous + next) + thread + wordsOfThread + length + (withTime ? time : 0) || 1
+function highestScore(weights: Weights, withMeaning: boolean, withTime: boolean): number {
+  const { previous, next, thread, wordsOfThread, length, time } = weights
+  return highestAlone(weights, withMeaning) * (1 + previous + next) + thread + wordsOfThread + length + (withTime ? time : 0) || 1
+}
+
+/** The same for its own words and meaning alone. */
+function highestAlone({ words, wordsOfPair, meaning, meaningOfPair }: Weights, withMeaning: boolean): number {
+  return words + wordsOfPair + (withMeaning ? meaning + meaningOfPair : 0)
 }
 
 /**

@@ -42,8 +42,8 @@ export function LiveProvider({ client, children }: { client: HeedClient; childre
 }
 
 /**
- * When something has to be read again that the changes of threads, or of one thread, announce: as options of `useQuery`. `everyMs`: for what
- * nothing announces, such as a notification that is pending or a process that starts.
+ * When something has to be read again that the changes of threads, or of one thread, announce: as options of `useQuery`. `everyMs`: for
+ * what nothing announces, such as a notification that is pending or a process that starts.
  */
 export function useLive(threadId?: string, everyMs?: number): { version: number; everyMs?: number } {
   const { isOpen, listeners } = useContext(LiveContext)

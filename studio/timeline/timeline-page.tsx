@@ -42,7 +42,8 @@ async function readTimeline(agent: AgentClient, scope: Scope, before: number | u
 
 /** Whether something may still happen with what is shown. */
 function isActiveIn(read: Awaited<ReturnType<typeof readTimeline>> | undefined): boolean {
-  return read !== undefined && (read.runs.some(({ status }) => status === 'running') || read.signals.some(({ state }) => state === 'pending'))
+  if (!read) return false
+  return read.runs.some(({ status }) => status === 'running') || read.signals.some(({ state }) => state === 'pending')
 }
 
 function ofSignals({ runId }: ThreadRun, signals: readonly ListedSignal[]): boolean {

@@ -27,7 +27,9 @@ export type { GenerateResult, StreamResult } from './agent/stream.ts'
 export type { SuspendedTarget, ToolApproval } from './agent/approvals.ts'
 export type { AgentConfig, AgentsInput, Dynamic, ProcessorWorkflow, RemoteOption, RemoteOptions } from './agent/config.ts'
 export type { RunLike, RunOutcome, WorkflowLike, WorkflowsInput } from './agent/workflows.ts'
-export type { LegacyOptions, LegacyOptions as AgentGenerateOptions, LegacyOptions as AgentStreamOptions } from './agent/options.ts'
+export type {
+  ExplainOptions, LegacyOptions, LegacyOptions as AgentGenerateOptions, LegacyOptions as AgentStreamOptions,
+} from './agent/options.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/approvals.ts'
 export { RequestContext } from './run/request-context.ts'

@@ -36,7 +36,7 @@ import {
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkInput, type CheckInputOptions } from './check-input.ts'
 import { canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig } from './config.ts'
-import { checkOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
+import { checkOptions, requestContextIn, validateArguments, type ExplainOptions, type LegacyOptions, type ForRequest } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
@@ -142,8 +142,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** The prompt of a call with these options, part by part, with the origin and cost of each. Calls no model, processor or callback. */
-  async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
-    checkOptions(options, 'explainPrompt()')
+  async explainPrompt(messages: AgentInput, options: ExplainOptions = {}): Promise<ExplainedPrompt> {
     this.#binding.heed?.use()
     return explainAgentPrompt(this, this.#config, messages, options)
   }

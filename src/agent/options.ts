@@ -3,7 +3,7 @@ import { HeedError } from '../base/errors.ts'
 import { isName, isObject } from '../base/json.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
 import { hasOptionsByProvider, invalidSetting, modelSettingNames, type ModelSettings } from '../run/model/model.ts'
-import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
 
@@ -113,6 +113,46 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   checkKnown('memory', memory, memoryNames, of)
   if (isObject(memory?.thread)) checkThread(memory.thread, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+}
+
+/** The options of a call that change its prompt. */
+export interface ExplainOptions
+  extends Pick<
+    AgentExecutionOptions,
+    | 'activeTools' | 'clientTools' | 'inputProcessors' | 'instructions' | 'outputProcessors' | 'requestContext' | 'system' | 'tools'
+    | 'toolsets'
+  > {
+  /** The thread that the prompt begins with. */
+  memory?: { thread: string | { id: string }; resource?: string; options?: Omit<MemoryOptions, 'generateTitle' | 'save'> }
+  /** With `jsonPromptInjection`, the prompt has the schema in words. */
+  structuredOutput?: Pick<StructuredOutputOptions, 'schema' | 'jsonPromptInjection'>
+}
+
+const explained: Record<keyof ExplainOptions, true> = {
+  memory: true, activeTools: true, clientTools: true, inputProcessors: true, instructions: true, outputProcessors: true,
+  requestContext: true, structuredOutput: true, system: true, tools: true, toolsets: true,
+}
+
+/** Checks the options of `explainPrompt()`. Those that change no prompt are rejected: a caller would take them for explained. */
+export function checkExplained(options: unknown): asserts options is ExplainOptions {
+  checkOptions(options, 'explainPrompt()')
+  const { memory = {}, structuredOutput = {} } = options
+  const { thread, options: ofMemory = {} } = memory as Partial<MemoryTarget>
+  const { title, metadata } = typeof thread === 'object' ? thread : {}
+  const { name, description } = structuredOutput as Partial<StructuredOutputOptions>
+  const given = {
+    ...Object.fromEntries(Object.entries(options).filter(([option]) => !Object.hasOwn(explained, option))),
+    'memory.thread.title': title,
+    'memory.thread.metadata': metadata,
+    'memory.options.generateTitle': ofMemory.generateTitle,
+    'memory.options.save': ofMemory.save,
+    'structuredOutput.name': name,
+    'structuredOutput.description': description,
+  }
+  const option = Object.entries(given).find(([, value]) => value !== undefined)?.[0]
+  if (option === undefined) return
+  const message = `explainPrompt() has no option '${option}': it changes no prompt, and nothing is run or stored. Leave it out.`
+  throw new HeedError('unsupported_option', message, { details: { option } })
 }
 
 /** Checks the default options of an agent. A default is for all runs, and an id for one. */

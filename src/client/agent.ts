@@ -17,7 +17,7 @@ import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/options.ts'
 import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
-import { checkRunOptions, checkSend, decisionFields, listed, scopeFields } from './fields.ts'
+import { checkPromptOptions, checkRunOptions, checkSend, decisionFields, listed, scopeFields } from './fields.ts'
 import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
 import { SchedulesClient } from './schedules.ts'
@@ -352,7 +352,7 @@ export class AgentClient {
 
   /** The prompt that the model would get, part by part. */
   async explainPrompt(messages: AgentInput, options: Record<string, unknown> = {}): Promise<OverWire<ExplainedPrompt>> {
-    checkRunOptions('explainPrompt()', options)
+    checkPromptOptions(options)
     return this.#connection.json(`${this.#path}/explain-prompt`, { body: { messages, ...options }, repeatable: true })
   }
 

@@ -54,7 +54,15 @@ export function checkStreamOptions(ifIdle: unknown): void {
   if (streamOptions !== undefined) checkNames('ifIdle.streamOptions', streamOptions, [...runFields, 'runId', 'memory'])
 }
 
-/** The options of `generate()`, `stream()` and `explainPrompt()`. */
+/** The options of a run that change its prompt, and can be sent as JSON. */
+const promptFields = ['activeTools', 'requestContext', 'instructions', 'system', 'structuredOutput', 'clientTools']
+
+/** The options of `explainPrompt()`. */
+export function checkPromptOptions(options: Record<string, unknown>): void {
+  checkNames('explainPrompt()', options, [...promptFields, 'memory', ...scopeFields])
+}
+
+/** The options of `generate()` and `stream()`. */
 export function checkRunOptions(method: string, options: Record<string, unknown>): void {
   checkNames(method, options, [...runFields, 'memory', ...scopeFields, 'runId'])
   const { memory } = options as { memory?: { thread?: unknown; options?: unknown } }

@@ -635,20 +635,23 @@ export interface operations {
               [key: string]: unknown;
             };
             streamOptions?: {
+              activeTools?: string[];
+              requestContext?: {
+                [key: string]: unknown;
+              };
+              instructions?: unknown;
+              system?: unknown;
+              clientTools?: {
+                [key: string]: unknown;
+              };
               maxSteps?: number;
               toolChoice?: unknown;
-              activeTools?: string[];
               modelSettings?: {
                 [key: string]: unknown;
               };
               providerOptions?: {
                 [key: string]: unknown;
               };
-              requestContext?: {
-                [key: string]: unknown;
-              };
-              instructions?: unknown;
-              system?: unknown;
               structuredOutput?: {
                 schema: {
                   [key: string]: unknown;
@@ -658,9 +661,6 @@ export interface operations {
                 jsonPromptInjection?: boolean;
               };
               requireToolApproval?: boolean;
-              clientTools?: {
-                [key: string]: unknown;
-              };
               /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
@@ -776,20 +776,23 @@ export interface operations {
               [key: string]: unknown;
             };
             streamOptions?: {
+              activeTools?: string[];
+              requestContext?: {
+                [key: string]: unknown;
+              };
+              instructions?: unknown;
+              system?: unknown;
+              clientTools?: {
+                [key: string]: unknown;
+              };
               maxSteps?: number;
               toolChoice?: unknown;
-              activeTools?: string[];
               modelSettings?: {
                 [key: string]: unknown;
               };
               providerOptions?: {
                 [key: string]: unknown;
               };
-              requestContext?: {
-                [key: string]: unknown;
-              };
-              instructions?: unknown;
-              system?: unknown;
               structuredOutput?: {
                 schema: {
                   [key: string]: unknown;
@@ -799,9 +802,6 @@ export interface operations {
                 jsonPromptInjection?: boolean;
               };
               requireToolApproval?: boolean;
-              clientTools?: {
-                [key: string]: unknown;
-              };
               /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
@@ -913,20 +913,23 @@ export interface operations {
               [key: string]: unknown;
             };
             streamOptions?: {
+              activeTools?: string[];
+              requestContext?: {
+                [key: string]: unknown;
+              };
+              instructions?: unknown;
+              system?: unknown;
+              clientTools?: {
+                [key: string]: unknown;
+              };
               maxSteps?: number;
               toolChoice?: unknown;
-              activeTools?: string[];
               modelSettings?: {
                 [key: string]: unknown;
               };
               providerOptions?: {
                 [key: string]: unknown;
               };
-              requestContext?: {
-                [key: string]: unknown;
-              };
-              instructions?: unknown;
-              system?: unknown;
               structuredOutput?: {
                 schema: {
                   [key: string]: unknown;
@@ -936,9 +939,6 @@ export interface operations {
                 jsonPromptInjection?: boolean;
               };
               requireToolApproval?: boolean;
-              clientTools?: {
-                [key: string]: unknown;
-              };
               /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
@@ -1051,20 +1051,23 @@ export interface operations {
               [key: string]: unknown;
             };
             streamOptions?: {
+              activeTools?: string[];
+              requestContext?: {
+                [key: string]: unknown;
+              };
+              instructions?: unknown;
+              system?: unknown;
+              clientTools?: {
+                [key: string]: unknown;
+              };
               maxSteps?: number;
               toolChoice?: unknown;
-              activeTools?: string[];
               modelSettings?: {
                 [key: string]: unknown;
               };
               providerOptions?: {
                 [key: string]: unknown;
               };
-              requestContext?: {
-                [key: string]: unknown;
-              };
-              instructions?: unknown;
-              system?: unknown;
               structuredOutput?: {
                 schema: {
                   [key: string]: unknown;
@@ -1074,9 +1077,6 @@ export interface operations {
                 jsonPromptInjection?: boolean;
               };
               requireToolApproval?: boolean;
-              clientTools?: {
-                [key: string]: unknown;
-              };
               /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
@@ -1730,20 +1730,23 @@ export interface operations {
             })[];
           ifIdle?: {
             streamOptions?: {
+              activeTools?: string[];
+              requestContext?: {
+                [key: string]: unknown;
+              };
+              instructions?: unknown;
+              system?: unknown;
+              clientTools?: {
+                [key: string]: unknown;
+              };
               maxSteps?: number;
               toolChoice?: unknown;
-              activeTools?: string[];
               modelSettings?: {
                 [key: string]: unknown;
               };
               providerOptions?: {
                 [key: string]: unknown;
               };
-              requestContext?: {
-                [key: string]: unknown;
-              };
-              instructions?: unknown;
-              system?: unknown;
               structuredOutput?: {
                 schema: {
                   [key: string]: unknown;
@@ -1753,9 +1756,6 @@ export interface operations {
                 jsonPromptInjection?: boolean;
               };
               requireToolApproval?: boolean;
-              clientTools?: {
-                [key: string]: unknown;
-              };
               /** @description Existing clients send it. It has no effect. */
               tracingOptions?: unknown;
               runId?: string;
@@ -3068,20 +3068,23 @@ export interface operations {
           };
           messages?: unknown;
           streamOptions?: {
+            activeTools?: string[];
+            requestContext?: {
+              [key: string]: unknown;
+            };
+            instructions?: unknown;
+            system?: unknown;
+            clientTools?: {
+              [key: string]: unknown;
+            };
             maxSteps?: number;
             toolChoice?: unknown;
-            activeTools?: string[];
             modelSettings?: {
               [key: string]: unknown;
             };
             providerOptions?: {
               [key: string]: unknown;
             };
-            requestContext?: {
-              [key: string]: unknown;
-            };
-            instructions?: unknown;
-            system?: unknown;
             structuredOutput?: {
               schema: {
                 [key: string]: unknown;
@@ -3091,9 +3094,6 @@ export interface operations {
               jsonPromptInjection?: boolean;
             };
             requireToolApproval?: boolean;
-            clientTools?: {
-              [key: string]: unknown;
-            };
             /** @description Existing clients send it. It has no effect. */
             tracingOptions?: unknown;
             runId?: string;
@@ -3929,20 +3929,23 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
+          activeTools?: string[];
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          instructions?: unknown;
+          system?: unknown;
+          clientTools?: {
+            [key: string]: unknown;
+          };
           maxSteps?: number;
           toolChoice?: unknown;
-          activeTools?: string[];
           modelSettings?: {
             [key: string]: unknown;
           };
           providerOptions?: {
             [key: string]: unknown;
           };
-          requestContext?: {
-            [key: string]: unknown;
-          };
-          instructions?: unknown;
-          system?: unknown;
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -3952,9 +3955,6 @@ export interface operations {
             jsonPromptInjection?: boolean;
           };
           requireToolApproval?: boolean;
-          clientTools?: {
-            [key: string]: unknown;
-          };
           /** @description Existing clients send it. It has no effect. */
           tracingOptions?: unknown;
           messages: unknown;
@@ -4051,20 +4051,23 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
+          activeTools?: string[];
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          instructions?: unknown;
+          system?: unknown;
+          clientTools?: {
+            [key: string]: unknown;
+          };
           maxSteps?: number;
           toolChoice?: unknown;
-          activeTools?: string[];
           modelSettings?: {
             [key: string]: unknown;
           };
           providerOptions?: {
             [key: string]: unknown;
           };
-          requestContext?: {
-            [key: string]: unknown;
-          };
-          instructions?: unknown;
-          system?: unknown;
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -4074,9 +4077,6 @@ export interface operations {
             jsonPromptInjection?: boolean;
           };
           requireToolApproval?: boolean;
-          clientTools?: {
-            [key: string]: unknown;
-          };
           /** @description Existing clients send it. It has no effect. */
           tracingOptions?: unknown;
           messages: unknown;
@@ -4133,20 +4133,23 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
+          activeTools?: string[];
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          instructions?: unknown;
+          system?: unknown;
+          clientTools?: {
+            [key: string]: unknown;
+          };
           maxSteps?: number;
           toolChoice?: unknown;
-          activeTools?: string[];
           modelSettings?: {
             [key: string]: unknown;
           };
           providerOptions?: {
             [key: string]: unknown;
           };
-          requestContext?: {
-            [key: string]: unknown;
-          };
-          instructions?: unknown;
-          system?: unknown;
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -4156,9 +4159,6 @@ export interface operations {
             jsonPromptInjection?: boolean;
           };
           requireToolApproval?: boolean;
-          clientTools?: {
-            [key: string]: unknown;
-          };
           /** @description Existing clients send it. It has no effect. */
           tracingOptions?: unknown;
           messages: unknown;
@@ -4215,42 +4215,25 @@ export interface operations {
     requestBody: {
       content: {
         "application/json": {
-          maxSteps?: number;
-          toolChoice?: unknown;
           activeTools?: string[];
-          modelSettings?: {
-            [key: string]: unknown;
-          };
-          providerOptions?: {
-            [key: string]: unknown;
-          };
           requestContext?: {
             [key: string]: unknown;
           };
           instructions?: unknown;
           system?: unknown;
+          clientTools?: {
+            [key: string]: unknown;
+          };
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
             };
-            name?: string;
-            description?: string;
             jsonPromptInjection?: boolean;
           };
-          requireToolApproval?: boolean;
-          clientTools?: {
-            [key: string]: unknown;
-          };
-          /** @description Existing clients send it. It has no effect. */
-          tracingOptions?: unknown;
           messages: unknown;
           memory?: {
             thread?: string | {
               id: string;
-              title?: string;
-              metadata?: {
-                [key: string]: unknown;
-              };
             };
             resource?: string;
             options?: {
@@ -4259,12 +4242,10 @@ export interface operations {
                 [key: string]: unknown;
               };
               readOnly?: boolean;
-              save?: boolean;
             };
           };
           threadId?: string;
           resourceId?: string;
-          runId?: string;
         };
       };
     };

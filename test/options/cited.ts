@@ -51,7 +51,7 @@ export const cited: Cited[] = [
   {
     file: 'test/scorers/scoring.test.ts',
     covers: {
-      Agent: 'scorers scorers.scorer scorers.sampling scorers.sampling.type scorers.sampling.rate',
+      Agent: 'scorers scorers.*.scorer scorers.*.sampling scorers.*.sampling.type scorers.*.sampling.rate',
       'Heed.listScores': 'threadId resourceId runId agentId scorerId state before limit', 'Agent.getInstructions': 'requestContext',
     },
   },
@@ -141,7 +141,7 @@ export const cited: Cited[] = [
   },
   { file: 'src/testing/providers/openai-responses.test.ts', covers: { scriptedModel: 'sources.filename' } },
   { file: 'src/testing/providers/provider-server.test.ts', covers: { scriptedModel: 'usage.reasoningTokens' } },
-  { file: 'test/agent/transform.test.ts', covers: { ToolTransform: 'input inputDelta output error approval suspend' } },
+  { file: 'test/agent/transform.test.ts', covers: { ToolTransform: '*.input *.inputDelta *.output *.error *.approval *.suspend' } },
   { file: 'test/memory/named-processors.test.ts', covers: { MessageHistory: 'lastMessages window window.low window.high storage limit' } },
   {
     file: recall,
@@ -183,7 +183,7 @@ export const cited: Cited[] = [
   { file: 'test/http/tokens.test.ts', title: '[H3.5] have the two periods that the server chooses', covers: { jwt: 'maxKeyAgeSeconds maxOutageSeconds' } },
   { file: 'test/http/rights.test.ts', title: '[H8.2] those that are allowed have their effect, and the author of the agent can widen and narrow the list', covers: { Agent: 'remote remote.options' } },
   { file: 'test/http/rights.test.ts', title: '[H8.1] an end user reads, sends and runs', covers: { Agent: 'remote.approvals' } },
-  { file: 'src/http/auth/policy.test.ts', title: '[V4.9] a principal is a user with its resources and scopes', covers: { apiKeys: 'scopes' } },
+  { file: 'src/http/auth/policy.test.ts', title: '[V4.9] a principal is a user with its resources and scopes', covers: { apiKeys: '*.scopes' } },
   {
     file: 'test/inspect/routes.test.ts',
     covers: {

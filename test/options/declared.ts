@@ -55,8 +55,8 @@ function declarations(edit: Edit = (text) => text): ReadonlyMap<Entry, Declarati
 const hidden: Partial<Record<Entry, readonly string[]>> = { 'ai-sdk': ['SendOptions'] }
 
 /**
- * The options that each call declares: their paths, joined by points, with the shared type of the value. A shared type is listed
- * under its own name.
+ * The options that each call declares: their paths, joined by points, with the shared type of the value. `*` stands for the keys of a
+ * record. A shared type is listed under its own name.
  */
 export type Declared = Map<string, Map<string, string | undefined>>
 
@@ -187,7 +187,7 @@ class OptionReader {
     if (name === 'Omit') return this.#walk(first, place, (option) => filter(option) && !names.includes(option))
     if (name === 'Pick') return this.#picked(first, names.filter(filter), place)
     if (transparent.has(name)) return this.#walk(first, place, filter)
-    if (name === 'Record') return this.#walk(second, place, filter)
+    if (name === 'Record') return this.#walk(second, { ...place, under: `${place.under}*.` }, all)
     const found = this.#options(name, place.entry)
     if (!found) return
     if (shared.has(found.label) && place.under !== '') {

@@ -13,14 +13,18 @@ const isPlain = (value: unknown): value is Record<string, unknown> => {
 /** Whether a value has an option, in itself or in an entry of a list. */
 function has(value: unknown, [name = '', ...rest]: readonly string[]): boolean {
   if (Array.isArray(value)) return value.some((one) => has(one, [name, ...rest]))
-  if (!isPlain(value) || value[name] === undefined) return false
+  if (!isPlain(value)) return false
+  if (name === '*') return Object.values(value).some((one) => has(one, rest))
+  if (value[name] === undefined) return false
   return rest.length === 0 || has(value[name], rest)
 }
 
 /** The value without an option; what the caller gave is left as it is. */
 function without(value: unknown, [name = '', ...rest]: readonly string[]): unknown {
   if (Array.isArray(value)) return value.map((one) => without(one, [name, ...rest]))
-  if (!isPlain(value) || !(name in value)) return value
+  if (!isPlain(value)) return value
+  if (name === '*') return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, without(one, rest)]))
+  if (!(name in value)) return value
   if (rest.length > 0) return { ...value, [name]: without(value[name], rest) }
   const { [name]: _, ...others } = value
   return others

@@ -15,9 +15,12 @@ import { ResourceMemory } from '../../src/memory/resource-memory.ts'
 import * as policyEntry from '../../src/policy/index.ts'
 import * as duckdbEntry from '../../src/recall/stores/duckdb.ts'
 import * as lancedbEntry from '../../src/recall/stores/lancedb.ts'
+import * as scorersEntry from '../../src/scorers/index.ts'
 import * as sourcesEntry from '../../src/sources/index.ts'
+import * as pgEntry from '../../src/store/postgres/index.ts'
 import * as libsqlEntry from '../../src/store/sqlite/index.ts'
 import * as testingEntry from '../../src/testing/index.ts'
+import * as workflowsEntry from '../../src/workflow/index.ts'
 import { calls } from './calls.ts'
 import { declaredOptions, type Entry } from './declared.ts'
 import { Recorder } from './recorder.ts'
@@ -45,6 +48,7 @@ recorder.getter('AgentSchedules', heedEntry.Agent.prototype, 'schedules')
 
 export const heed = recorded('heed', heedEntry)
 export const libsql = recorded('libsql', libsqlEntry)
+export const pg = recorded('pg', pgEntry)
 export const duckdb = recorded('duckdb', duckdbEntry)
 export const lancedb = recorded('lancedb', lancedbEntry)
 export const server = recorded('server', serverEntry)
@@ -54,4 +58,6 @@ export const react = recorded('react', reactEntry)
 export const aiSdk = recorded('ai-sdk', aiSdkEntry)
 export const policy = recorded('policy', policyEntry)
 export const channels = recorded('channels', channelsEntry)
+export const scorers = recorded('scorers', scorersEntry)
+export const workflow = recorded('workflows', workflowsEntry)
 export const testing = recorded('testing', testingEntry)

@@ -10,7 +10,7 @@ import { requireResource } from '../auth/principal.ts'
 import { checkRoles, omitUndefined, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { explainedPrompt, fullOutput } from '../schema/response-schemas.ts'
-import { anything, id, memoryOptions, object, record, runOptions, text, toleratedOptions } from '../schema/schemas.ts'
+import { anything, flag, id, memoryOptions, object, promptOptions, record, runOptions, text, toleratedOptions } from '../schema/schemas.ts'
 
 interface GenerateBody extends Record<string, unknown> {
   messages: AgentInput
@@ -26,6 +26,19 @@ const thread = { anyOf: [id, object({ id, title: text, metadata: record }, ['id'
 const memory = object({ thread, resource: id, options: memoryOptions })
 const body = object(
   { ...runOptions, ...toleratedOptions, messages: anything, memory, threadId: id, resourceId: id, runId: id }, ['messages'],
+)
+const { save: _, ...readOptions } = memoryOptions.properties
+/** What changes a prompt. */
+const promptBody = object(
+  {
+    ...promptOptions,
+    structuredOutput: object({ schema: record, jsonPromptInjection: flag }, ['schema']),
+    messages: anything,
+    memory: object({ thread: { anyOf: [id, object({ id }, ['id'])] }, resource: id, options: object(readOptions) }),
+    threadId: id,
+    resourceId: id,
+  },
+  ['messages'],
 )
 
 export const generate: readonly Route[] = [
@@ -65,7 +78,7 @@ export const generate: readonly Route[] = [
     summary: 'The prompt that the model would get, part by part',
     response: 'json',
     responseSchema: explainedPrompt,
-    body,
+    body: promptBody,
     read: true,
     handle: async (call) => call.agent.explainPrompt(call.body.messages, await optionsOf(call)),
   }),

@@ -55,19 +55,24 @@ export const state = object(
   ['cacheKey', 'contents'],
 )
 
-/** The options of a run that can be written as JSON. */
-export const runOptions: Record<string, JSONSchema> = {
-  maxSteps: { type: 'integer', minimum: 1, maximum: 1_000 },
-  toolChoice: anything,
+/** The options of a run that change its prompt, and can be written as JSON. */
+export const promptOptions: Record<string, JSONSchema> = {
   activeTools: { type: 'array', items: text, maxItems: 128 },
-  modelSettings: record,
-  providerOptions: record,
   requestContext: record,
   instructions: anything,
   system: anything,
+  clientTools: { ...record, maxProperties: 128 },
+}
+
+/** The options of a run that can be written as JSON. */
+export const runOptions: Record<string, JSONSchema> = {
+  ...promptOptions,
+  maxSteps: { type: 'integer', minimum: 1, maximum: 1_000 },
+  toolChoice: anything,
+  modelSettings: record,
+  providerOptions: record,
   structuredOutput: object({ schema: record, name: text, description: text, jsonPromptInjection: flag }, ['schema']),
   requireToolApproval: flag,
-  clientTools: { ...record, maxProperties: 128 },
 }
 
 const lastMessages = { anyOf: [{ type: 'integer', minimum: 0 }, { const: false }] }

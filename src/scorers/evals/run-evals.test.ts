@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../agent/agent.ts'
+import { RequestContext } from '../../run/request-context.ts'
 import { createTool } from '../../run/tools/tool.ts'
 import { scriptedModel } from '../../testing/scripted-model.ts'
 import { createKeywordCoverageScorer, createToolCallAccuracyScorer } from '../builtin/measured.ts'
@@ -120,6 +121,12 @@ describe('runEvals', () => {
     expect(await refused({ concurrency: 0 })).toMatchObject({ details: { field: 'concurrency' } })
     expect(await refused({ targetOptions: {} })).toMatchObject({ code: 'unsupported_option' })
     expect(await refused({ parallel: 3 })).toMatchObject({ code: 'unsupported_option', details: { option: 'parallel' } })
+  })
+
+  it('[J3.10] rejects options of the target that it does not have, or that a case sets', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel([]) })
+    for (const [option, value] of Object.entries({ maxStep: 1, requestContext: new RequestContext(), abortSignal: AbortSignal.abort(), runId: 'r' }))
+      expect(await runEvals({ target: agent, data: [{ input: 'a' }], scorers: [length], targetOptions: { [option]: value } }).catch((error: unknown) => error)).toMatchObject({ code: 'unsupported_option', details: { option } })
   })
 
   it('[J3.8] ends when it is aborted, and starts no further case', async () => {

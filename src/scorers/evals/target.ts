@@ -1,4 +1,5 @@
 import { Agent } from '../../agent/agent.ts'
+import { checkOptions } from '../../agent/options.ts'
 import { refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Message } from '../../message/message.ts'
@@ -33,10 +34,28 @@ export type RunTarget = (item: EvalItem<unknown>, abortSignal: AbortSignal) => P
 export type TargetOptions = Omit<AgentExecutionOptions, 'requestContext' | 'abortSignal' | 'runId'>
 
 export function targetOf(target: unknown, options: TargetOptions | undefined): RunTarget {
-  if (target instanceof Agent) return (item, abortSignal) => runAgent(target, options ?? {}, item, abortSignal)
+  if (target instanceof Agent) {
+    if (options !== undefined) checkTargetOptions(options)
+    return (item, abortSignal) => runAgent(target, options ?? {}, item, abortSignal)
+  }
   if (typeof target !== 'function') throw refused('target', 'an Agent, or a function of the input')
   if (options !== undefined) throw new HeedError('unsupported_option', 'targetOptions are for an agent, and the target is a function.')
   return (item, abortSignal) => runFunction(target as EvalFunction<unknown, unknown>, item, abortSignal)
+}
+
+const ofCase = {
+  requestContext: 'requestContext of the case',
+  abortSignal: 'abortSignal of runEvals()',
+  runId: 'no id: each run has its own',
+}
+
+/** Rejects what a case or `runEvals()` sets for each call: it would be replaced. */
+function checkTargetOptions(options: TargetOptions): void {
+  checkOptions(options, 'targetOptions')
+  const taken = Object.entries(ofCase).find(([name]) => (options as Record<string, unknown>)[name] !== undefined)
+  if (!taken) return
+  const [option, instead] = taken
+  throw new HeedError('unsupported_option', `targetOptions has no option '${option}'. Use ${instead}.`, { details: { option } })
 }
 
 async function runFunction(target: EvalFunction<unknown, unknown>, item: EvalItem<unknown>, abortSignal: AbortSignal): Promise<TargetRun> {

@@ -2,7 +2,9 @@ import { checkNodeVersion } from '../../base/node-version.ts'
 
 checkNodeVersion()
 
-export { MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL } from './domains.ts'
+export {
+  MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL, WatchesLibSQL, type LibSQLDomainOptions,
+} from './domains.ts'
 export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
 export type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './remote.ts'
 export { LibSQLVector, type LibSQLVectorOptions, type VectorQuery, type VectorUpsert } from '../../recall/vectors/vector.ts'

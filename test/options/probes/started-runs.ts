@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Agent, AgentConfig, AgentExecutionOptions, MemoryOptions, Processor } from '../../../src/index.ts'
 import type { Script } from '../../../src/testing/index.ts'
 import { memory, open, rejects, thread, type Probe } from '../probe.ts'
-import { heed, testing } from '../walked.ts'
+import { heed, scorers, testing } from '../walked.ts'
 
 const { createTool, RequestContext, stepCountIs } = heed
 const { scriptedModel } = testing
@@ -49,6 +49,16 @@ const byDefault = (name: 'defaultOptions' | 'defaultGenerateOptionsLegacy' | 'de
   },
 })
 
+/** Cases of an evaluation: a case has its own context, and `runEvals()` the signal that aborts. */
+const evaluated: Door = {
+  rejected: ['runId', 'requestContext', 'abortSignal'],
+  async start(options, config, script) {
+    const started = open(config, script)
+    await scorers.runEvals({ target: started.agent, data: [{ input: 'Lisbon.' }], scorers: [() => ({ name: 'any', score: 1 })], targetOptions: options })
+    return started
+  },
+}
+
 const read = async (stream: Promise<{ getFullOutput(): Promise<unknown> }>) => (await stream).getFullOutput()
 
 const runDoors: Record<string, Door> = {
@@ -63,6 +73,7 @@ const runDoors: Record<string, Door> = {
   'Agent.queueMessage': sent((agent, target) => agent.queueMessage('Lisbon.', target)),
   'Agent.sendSignal': sent((agent, target) => agent.sendSignal({ type: 'reactive', contents: 'Lisbon.' }, target)),
   'Agent.sendStateSignal': sent((agent, target) => agent.sendStateSignal({ id: 'lane', cacheKey: 'a', contents: 'Lisbon.' }, target)),
+  'runEvals targetOptions': evaluated,
   'Agent.sendNotificationSignal': sent((agent, target) => agent.sendNotificationSignal({ source: 'ci', kind: 'status', summary: 'Lisbon.', priority: 'urgent' }, target)),
 }
 
@@ -84,20 +95,23 @@ async function withHistory(start: Start, options: MemoryOptions) {
 }
 
 const shownFor: Record<string, (start: Start, rejected: readonly string[]) => Promise<void>> = {
-  async 'what the model is called with'(start) {
+  async 'what the model is called with'(start, rejected) {
     const model = scriptedModel(() => 'Other.')
+    const context = { requestContext: new RequestContext({ user: 'Ada' }) }
+    const given = rejected.includes('requestContext') ? {} : context
+    if (given !== context) await rejects(() => start(context), 'requestContext')
     const modelSettings = { ...settings, headers: { 'x-trace': '1' }, reasoning: 'low' as const }
     await start(
       {
         model, modelSettings, tools: { look: look() }, toolsets: { more: { find: look('find') } }, clientTools: { ask: { inputSchema: z.object({}) } },
-        providerOptions: { x: { y: 1 } }, toolChoice: { type: 'tool', toolName: 'look' }, system: 'Briefly.', requestContext: new RequestContext({ user: 'Ada' }),
+        providerOptions: { x: { y: 1 } }, toolChoice: { type: 'tool', toolName: 'look' }, system: 'Briefly.', ...given,
       },
       { instructions: ({ requestContext }) => `For ${String(requestContext.get('user'))}.` },
     )
     const call = model.calls[0]
     expect(call).toMatchObject({ ...modelSettings, providerOptions: { x: { y: 1 } }, toolChoice: { type: 'tool', toolName: 'look' } })
     expect(call?.tools?.map(({ name }) => name)).toEqual(['ask', 'find', 'look'])
-    expect(call?.prompt.filter(({ role }) => role === 'system').map(({ content }) => content)).toEqual(['For Ada.', 'Briefly.'])
+    expect(call?.prompt.filter(({ role }) => role === 'system').map(({ content }) => content)).toEqual([given === context ? 'For Ada.' : 'For undefined.', 'Briefly.'])
   },
   async 'instructions and active tools'(start) {
     const { model } = await start({ activeTools: [], instructions: 'Only this.' }, { instructions: 'Not this.', tools: { look: look() } })
@@ -144,8 +158,9 @@ const shownFor: Record<string, (start: Start, rejected: readonly string[]) => Pr
     await run()
     expect([...ids]).toEqual(['run-7'])
   },
-  async 'a signal that aborts'(start) {
+  async 'a signal that aborts'(start, rejected) {
     const stop = new AbortController()
+    if (rejected.includes('abortSignal')) return rejects(() => start({ abortSignal: stop.signal }), 'abortSignal')
     let aborted = 0
     const gate = Promise.withResolvers<void>()
     const done = settled(start({ abortSignal: stop.signal, onAbort: () => void aborted++ }, {}, () => (stop.abort(), { text: 'Long.', gate: gate.promise })))

@@ -120,7 +120,7 @@ export interface ExplainOptions
   extends Pick<
     AgentExecutionOptions,
     | 'activeTools' | 'clientTools' | 'inputProcessors' | 'instructions' | 'outputProcessors' | 'requestContext' | 'system' | 'tools'
-    | 'toolsets'
+    | 'toolsets' | 'agentVersion'
   > {
   /** The thread that the prompt begins with. */
   memory?: { thread: string | { id: string }; resource?: string; options?: Omit<MemoryOptions, 'generateTitle' | 'save'> }
@@ -130,7 +130,7 @@ export interface ExplainOptions
 
 const explained: Record<keyof ExplainOptions, true> = {
   memory: true, activeTools: true, clientTools: true, inputProcessors: true, instructions: true, outputProcessors: true,
-  requestContext: true, structuredOutput: true, system: true, tools: true, toolsets: true,
+  requestContext: true, structuredOutput: true, system: true, tools: true, toolsets: true, agentVersion: true,
 }
 
 /** Checks the options of `explainPrompt()`. Those that change no prompt are rejected: a caller would take them for explained. */

@@ -59,7 +59,7 @@ export const cited: Cited[] = [
     file: 'test/editor/editor.test.ts',
     covers: {
       Agent: 'editor.instructions editor.tools editor.tools.description defaultOptions.agentVersion defaultGenerateOptionsLegacy.agentVersion defaultStreamOptionsLegacy.agentVersion',
-      Heed: 'editor', 'HeedEditor.describe': 'requestContext', 'HeedEditor.save': 'instructions tools tools.description by why requestContext base',
+      Heed: 'editor', 'HeedEditor.describe': 'requestContext', 'HeedEditor.save': 'instructions tools tools.*.description by why requestContext base',
       'HeedEditor.publish': 'by why requestContext expected version rules rules.version rules.context rules.resources rules.percent',
       'HeedEditor.rollBack': 'by why requestContext expected to', 'HeedEditor.getVersion': 'requestContext', 'HeedEditor.listVersions': 'requestContext before limit',
       'HeedEditor.listReleases': 'requestContext before limit', 'HeedEditor.compare': 'from to requestContext',

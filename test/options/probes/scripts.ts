@@ -33,7 +33,7 @@ const typesOf = (parts: readonly Part[]) => parts.slice(2).map(({ type }) => typ
 /** A promise that says when it is waited for. */
 function gated() {
   const [entered, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const waited = { get: (target: Promise<void>, name: keyof Promise<void>) => (entered.resolve(), target[name].bind(target)) }
+  const waited = { get: (target: Promise<void>, name: 'then') => (entered.resolve(), target[name].bind(target)) }
   return { gate: new Proxy(opened.promise, waited as ProxyHandler<Promise<void>>), entered: entered.promise, open: opened.resolve }
 }
 

@@ -7,11 +7,13 @@ import { storeWork } from '../../base/promises.ts'
 import type { ThreadsEnded } from '../contract/threads.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../sql/replay.ts'
+import type { ExpectedThread } from '../sql/recent.ts'
 import { SeenHeartbeats } from '../sql/seen-heartbeats.ts'
 import type { Statements, SqlValue } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 import type { Dialect } from './dialect.ts'
 import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, sqlState, unknownOutcome } from './errors.ts'
+import { ExpectedThreads } from './expected.ts'
 import { Lanes } from './lanes.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
@@ -21,12 +23,16 @@ type Work<Result> = (tables: SqlTables, statements: Statements) => Result
 
 interface Job {
   work: Work<unknown>
+  /** The only thread that it locks, as far as that is known before it is done. */
+  threadId: string | undefined
   last: ((tables: SqlTables, result: unknown) => unknown) | undefined
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
 const maxQueued = 100_000
+/** The locks of threads among those of a job. */
+const ofThread = 'thread '
 /** How often a transaction is tried again that another one prevented. */
 const maxConflicts = 8
 /** For how long the server remembers which transactions were committed, and for how long a client asks for one. */
@@ -71,6 +77,7 @@ export class PostgresConnection implements SqlConnection {
   readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
   readonly #seen = new SeenHeartbeats()
+  readonly #expected = new ExpectedThreads()
   /** The statement that limits a write transaction. */
   #limits = ''
   #keys = { next: 0, end: 0 }
@@ -126,7 +133,10 @@ export class PostgresConnection implements SqlConnection {
       return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      this.#lanes.add(this.#lockedBy(work), { work, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject })
+      const locked = this.#lockedBy(work)
+      const [only = ''] = locked
+      const threadId = locked.size === 1 && only.startsWith(ofThread) ? only.slice(ofThread.length) : undefined
+      this.#lanes.add(locked, { work, threadId, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject })
     })
   }
 
@@ -139,7 +149,7 @@ export class PostgresConnection implements SqlConnection {
     const asked: Statements = {
       messageChanges: 0, threadChanges: 0, dataVersion: () => -1, run: enough, execute: enough, insert: enough, one: enough, all: enough,
       lockThreads({ ids, owner }) {
-        for (const id of ids) locked.add(`thread ${id}`)
+        for (const id of ids) locked.add(`${ofThread}${id}`)
         if (owner !== undefined) locked.add(`owner ${owner}`)
       },
       lockDomain(domain, names = ['*']) {
@@ -163,10 +173,11 @@ export class PostgresConnection implements SqlConnection {
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging, changedMessages } = await this.#transact('write', (tables, statements) => {
+      const { result, purging, changedMessages, running } = await this.#transact('write', (tables, statements) => {
         const results = jobs.map(({ work }) => work(tables, statements))
         return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
-      })
+      }, jobs[0]?.threadId)
+      for (const thread of running) this.#expected.keep(thread)
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
       if (changedMessages) for (const tell of this.onMessages) tell()
       if (purging) this.#purge()
@@ -208,9 +219,10 @@ export class PostgresConnection implements SqlConnection {
    * Does the work in one transaction. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
    * the server is asked whether the transaction was committed, before anything is tried again.
    */
-  async #transact<Result>(mode: TransactionMode, work: Work<Result>): Promise<Replayed<Result>> {
+  async #transact<Result>(mode: TransactionMode, work: Work<Result>, threadId?: string): Promise<Replayed<Result>> {
     storeWork.begin()
-    const state: Attempts<Result> = { doubt: undefined, level: 0 }
+    const expected = threadId === undefined ? undefined : this.#expected.take(threadId)
+    const state: Attempts<Result> = { doubt: undefined, level: 0, expected }
     let lostAt: number | undefined
     try {
       for (let conflicts = 0, pause = 20; ;) {
@@ -220,6 +232,9 @@ export class PostgresConnection implements SqlConnection {
           return await this.#attempt(mode, work, state)
         } catch (error) {
           if (isLost(error)) lostAt ??= performance.now()
+          const { expected: refuted } = state
+          state.expected = undefined
+          if (error instanceof SpeculationFailed && refuted) continue
           if (error instanceof SpeculationFailed && state.level < levels.length - 1) state.level += 1
           else if (!state.doubt && (isHeedError(error) || error instanceof SpeculationFailed)) throw error
           else if (isOfPreparedNames(error) && this.#prepared) this.#prepared = false
@@ -252,7 +267,7 @@ export class PostgresConnection implements SqlConnection {
     }
     try {
       const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
-        seen: this.#seen, level, driver: mode === 'read' ? undefined : this.#driver,
+        seen: this.#seen, level, driver: mode === 'read' ? undefined : this.#driver, expected: state.expected,
         ...(asserts && mode !== 'read' && { done: committing }),
       })
       if (!transaction.committed) committing(replayed)
@@ -353,6 +368,8 @@ interface Attempts<Result> {
   /** The last attempt, if it may have been committed. */
   doubt: Doubt<Result> | undefined
   level: number
+  /** What the first attempt expects to find. */
+  expected: ExpectedThread | undefined
 }
 
 /** A transaction whose commit was sent and not answered. */

@@ -6,8 +6,8 @@ interface Group<Job> {
   done: Promise<void>
 }
 
-/** A transaction is done again for each answer that it waits for: with few jobs that costs little. */
-const jobsAtOnce = 16
+/** A transaction is done again for each answer that it waits for; the first statements of so many jobs are sent together. */
+const jobsAtOnce = 64
 
 /**
  * Orders the writes of this process: those that name a thread run in the order in which they came, one transaction at a time, and those

@@ -3,9 +3,10 @@ import { HeedError } from '../../base/errors.ts'
 import { SpeculationFailed, type RoundTrip, type SqlAnswer, type SqlStatement } from '../sql/replay.ts'
 import { sql as texts } from '../sql/sql.ts'
 import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
-import { arrayOf, type WireAnswer, type WireStatement } from './batch.ts'
+import { arrayOf, gathered, type WireAnswer, type WireStatement } from './batch.ts'
 import type { Dialect } from './dialect.ts'
 import { isOfValues, isRefutedGuess, sqlState } from './errors.ts'
+import { condition } from './expected.ts'
 import type { Session } from './sessions.ts'
 
 /** Names of prepared statements, by text. */
@@ -90,29 +91,44 @@ export class Transaction {
 
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
     if (this.#whole) return { answers: await this.#readWhole(statements), ahead: [] }
-    const first = this.#mode === 'write' ? [begins.write, this.#limits] : [begins[this.#mode]]
-    const begin = this.#begun ? [] : first.map((text) => this.#statement(text))
+    if (last) return this.#writeLast(statements)
+    const begin = this.#begin()
     const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
     const sent = statements.map((statement) => {
       const { kind, sql, args } = statement
       if (kind === 'lock') return this.#statement(sql, args)
       if (kind !== 'read') this.#wrote = true
-      const text = this.#dialect.translate(sql)
-      return this.#statement(last && kind === 'run' ? asserted(text) : text, args)
+      return this.#statement(this.#dialect.translate(sql), args)
     })
     const early = ahead.map(({ threadId, sql, args }) => {
       const text = sql === texts.thread ? this.#dialect.translate(sql) : this.#dialect.translateAhead(sql)
       return this.#statement(text, sql.includes('?') ? [threadId, ...args] : [])
     })
-    const end = last ? this.#end() : []
-    const all = [...begin, ...sent.slice(0, locks), ...early, ...sent.slice(locks), ...end]
-    const answers = await this.#send(all, { last, guessed: statements.length > 1 })
+    const all = [...begin, ...sent.slice(0, locks), ...early, ...sent.slice(locks)]
+    const answers = await this.#send(all, { last: false, guessed: statements.length > 1 })
     const from = begin.length + locks
     const rest = from + early.length
     return {
       answers: [...answers.slice(begin.length, from), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
       ahead: answers.slice(from, rest).map(answerOf),
     }
+  }
+
+  /** The last round trip of a transaction. If it is the only one, it locks and checks what it expects to read, writes, and commits. */
+  async #writeLast(statements: RoundTrip['statements']): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
+    const begin = this.#begin()
+    const locks = statements.filter(({ kind }) => kind === 'lock').map(({ sql, args }) => this.#statement(sql, args))
+    const reads = statements.flatMap(({ sql, args, expected }) => (expected ? { sql, args, expected } : []))
+    // What a locked row has is read by a later statement: one that waits for a lock sees what was there before it waited.
+    const checks = reads.length === 0 ? [] : [condition(this.#dialect, reads)]
+    const writes = statements.filter(({ kind }) => kind === 'run' || kind === 'execute').map(({ kind, sql, args }) => {
+      const text = this.#dialect.translate(sql)
+      return { text: kind === 'run' ? asserted(text) : text, values: args }
+    })
+    const sent = [...checks, ...gathered(writes)].map(({ text, values }) => this.#statement(text, values))
+    this.#wrote = true
+    await this.#send([...begin, ...locks, ...sent, ...this.#end()], { last: true, guessed: statements.length > 1 })
+    return { answers: [], ahead: [] }
   }
 
   /** One statement sees one snapshot by itself; several need a transaction, whose end is sent with them. */
@@ -144,6 +160,11 @@ export class Transaction {
   async release(): Promise<void> {
     await this.#ended
     this.#session.release()
+  }
+
+  #begin(): WireStatement[] {
+    if (this.#begun) return []
+    return (this.#mode === 'write' ? [begins.write, this.#limits] : [begins[this.#mode]]).map((text) => this.#statement(text))
   }
 
   #end(): WireStatement[] {

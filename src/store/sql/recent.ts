@@ -116,6 +116,17 @@ export function comparedColumns({ title, metadata, updatedAt, status, owner, due
   return { title, metadata, updatedAt, status, owner, dueAt }
 }
 
+/** What a transaction left of a thread with a running run: the next one of this process probably finds it so. */
+export interface ExpectedThread {
+  readonly thread: Readonly<ThreadRecord>
+  readonly run: Readonly<RunRecord>
+}
+
+/** The threads that a transaction wrote, with their running runs. */
+export function runningOf(loaded: Iterable<LoadedThread>): ExpectedThread[] {
+  return [...loaded].flatMap(({ thread, run, written }) => (written && run ? { thread, run } : []))
+}
+
 /** A thread, and its running run where that is known. */
 export interface RecentThread {
   readonly thread: ThreadRecord

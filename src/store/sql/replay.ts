@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
+import type { ExpectedThread } from './recent.ts'
 import { SeenHeartbeats } from './seen-heartbeats.ts'
 import { sql as texts } from './sql.ts'
 import {
@@ -25,6 +26,8 @@ interface Asked extends SqlStatement {
   kind: 'read' | 'run' | 'execute' | 'insert' | 'lock'
   /** Where it is known without asking. */
   answer?: SqlAnswer
+  /** Of a read that is sent with the commit: the rows that it must return. */
+  expected?: SqlAnswer['rows'] | undefined
 }
 
 /** A read with the key of a thread as its first value, which is not known yet; `sql.thread`, which has its id; or one without values. */
@@ -38,7 +41,10 @@ export interface RoundTrip {
   statements: readonly Asked[]
   /** After the statements that lock, before all others. */
   ahead: readonly Ahead[]
-  /** The transaction ends with these statements: it is committed if each `run` changes one row, and fails otherwise. */
+  /**
+   * The transaction ends with these statements: it is committed if each `run` changes one row and each read returns what is expected, and
+   * fails otherwise. Reads are of tables that no statement before them writes to.
+   */
   last: boolean
 }
 
@@ -70,7 +76,7 @@ interface AheadAnswer {
  * How many statements are sent together at first. It bounds the work on a guess, and ends a loop that needs a true answer to end. It
  * doubles with each round trip: a long transaction is done again a few times, not once for each of its parts.
  */
-const firstPending = 64
+const firstPending = 256
 const maxPending = 16_384
 /** A query that found no row so many times in a transaction, and never one, is assumed to find none again. */
 const trustedAfter = 3
@@ -168,6 +174,9 @@ function keyOf(sql: string, args: readonly SqlValue[]): string {
 /** `much`: sends writes after true answers and trusted guesses. `little`: sends writes only after true answers. `nothing`: no guesses. */
 export type SpeculationLevel = 'much' | 'little' | 'nothing'
 
+/** The reads that return a row, whatever the database has. */
+const notFound: ReadonlyMap<string, SqlAnswer> = new Map([[texts.hasMessage, { ...nothing, rows: [{ found: 0 }] }]])
+
 /** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {
   messageChanges = 0
@@ -190,6 +199,8 @@ class SpeculativeStatements implements Statements {
   /** The domains and names that are locked. */
   readonly #names = new Set<string>()
   readonly #check: ReplayDriver['check'] | undefined
+  /** The answers that are expected instead of asked for, by read. All other reads are expected to find nothing. */
+  readonly #expected: ReadonlyMap<string, SqlAnswer> | undefined
   readonly #reserved = new Map<KeyedTable, number[]>()
   #reservations = 0
   readonly newKey?: NonNullable<Statements['newKey']>
@@ -197,12 +208,16 @@ class SpeculativeStatements implements Statements {
   readonly lockDomain?: NonNullable<Statements['lockDomain']>
   readonly foresee?: NonNullable<Statements['foresee']>
 
-  constructor(known: KnownAnswers, level: SpeculationLevel, driver?: ReplayDriver) {
+  constructor(known: KnownAnswers, level: SpeculationLevel, driver?: ReplayDriver, expected?: ExpectedThread) {
     this.#known = known
     this.#answered = known.answered
     this.#verified = known.verified
     this.#level = level
     this.#maxPending = Math.min(maxPending, firstPending * 2 ** known.trips)
+    this.#expected = expected && new Map([
+      [keyOf(texts.thread, [expected.thread.id]), { ...nothing, rows: [{ ...expected.thread }] }],
+      [keyOf(texts.activeRun, [expected.thread.key]), { ...nothing, rows: [{ ...expected.run }] }],
+    ])
     if (!driver) return
     this.#check = (value) => driver.check(value)
     this.newKey = (table) => (table === 'heed_threads' ? driver.newKey() : this.#reservedKey(table, driver.reserve(table)))
@@ -214,6 +229,7 @@ class SpeculativeStatements implements Statements {
       this.#lock(driver.lockDomain(domain, names))
     }
     this.foresee = (threadId, sql, ...args) => {
+      if (expected) return
       const key = keyOf(sql, [threadId, ...args])
       if (this.#known.asked.has(key)) return
       this.#known.asked.add(key)
@@ -298,6 +314,7 @@ class SpeculativeStatements implements Statements {
       this.#divergedAt = at
       throw this.#stop()
     }
+    if (kind === 'read' && this.#expected) return this.#expect(sql, args)
     if (kind === 'read') {
       const answer = this.pending.length === 0 ? this.#known.spare(sql, args) : undefined
       if (answer) {
@@ -318,6 +335,14 @@ class SpeculativeStatements implements Statements {
     if (kind === 'lock') return nothing
     if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= this.#maxPending) throw this.#stop()
     return guessOf(kind)
+  }
+
+  /** It is sent before all writes, so a table that was written to would answer with what it had before. */
+  #expect(sql: string, args: SqlValue[]): SqlAnswer {
+    if (this.#written.has(tableOf(sql)) || !/^\s*SELECT\b/.test(sql)) throw this.#stop()
+    const answer = this.#expected?.get(keyOf(sql, args)) ?? notFound.get(sql) ?? nothing
+    this.pending.push({ kind: 'read', sql, args, expected: answer.rows })
+    return answer
   }
 
   #stop(): Unanswered {
@@ -356,7 +381,7 @@ function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
  */
 export async function replay<Result>(
   execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result,
-  { seen = new SeenHeartbeats(), level = 'much', driver, done }: ReplayOptions<Result> = {},
+  { seen = new SeenHeartbeats(), level = 'much', driver, done, expected }: ReplayOptions<Result> = {},
 ): Promise<Replayed<Result>> {
   const now = clock.now()
   const known = new KnownAnswers()
@@ -365,14 +390,14 @@ export async function replay<Result>(
   for (;;) {
     let nthKey = 0
     const newKey = driver && (() => (keys[nthKey++] ??= driver.newKey()))
-    const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey })
+    const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey }, expected)
     let nth = 0
     const ofStore = { ...clock, now: () => now, byServer: clock === systemClock ? seen : undefined }
     const tables = new SqlTables(statements, ofStore, () => (ids[nth++] ??= newId()))
     const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()
-      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0 }
+      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0, running: tables.running() }
     })
     const { divergedAt, pending } = statements
     if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
@@ -381,7 +406,9 @@ export async function replay<Result>(
     const { ahead } = statements
     const sent = pending.filter(({ answer }) => !answer)
     const last = driver !== undefined && level !== 'nothing' && done !== undefined && sent.length > 0 && ahead.length === 0
-      && !statements.stopped && sent.every(({ kind }) => kind === 'run' || kind === 'execute') && !outcome.failed
+      && !statements.stopped && !outcome.failed
+      && sent.every((one) => one.kind === 'run' || one.kind === 'execute' || (expected && (one.kind === 'lock' || one.expected)))
+    if (expected && !last) throw new SpeculationFailed('the transaction reads more than was expected')
     known.trips += 1
     if (last) done(outcome())
     const answered = sent.length + ahead.length === 0 ? { answers: [] } : await execute({ statements: sent, ahead, last })
@@ -400,6 +427,11 @@ export interface ReplayOptions<Result> {
   level?: SpeculationLevel
   driver?: ReplayDriver | undefined
   done?(result: Replayed<Result>): void
+  /**
+   * What the transaction probably finds: it is then sent in one round trip, with the reads as conditions. Throws `SpeculationFailed` where
+   * they do not hold, or where it needs other answers.
+   */
+  expected?: ExpectedThread | undefined
 }
 
 export interface Replayed<Result> {
@@ -407,6 +439,8 @@ export interface Replayed<Result> {
   /** Whether rows of a deleted thread remain. */
   purging: boolean
   changedMessages: boolean
+  /** The threads that it wrote and that have a running run. */
+  running: ExpectedThread[]
 }
 
 /** Calls `act` now. The returned function returns its value, or throws its error. */

@@ -11,7 +11,7 @@ import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
 import { readWindowRows, ThreadLocks } from './foresight.ts'
-import { comparedColumns, Recent, type LoadedThread } from './recent.ts'
+import { comparedColumns, Recent, runningOf, type ExpectedThread, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -97,6 +97,9 @@ export class SqlTables implements ThreadTables {
     for (const { thread, written, run } of this.#loaded.values()) if (written) this.recent.keepThread(thread, run)
     this.forget()
   }
+
+  /** The threads that this transaction wrote, with their running runs. */
+  readonly running = (): ExpectedThread[] => runningOf(this.#loaded.values())
 
   /** Forgets the loaded records. Must be called before and after every transaction, because other connections write too. */
   forget(): void {
@@ -359,13 +362,11 @@ export class SqlTables implements ThreadTables {
       const isListed = thread.updatedAt !== before.updatedAt && thread.metadata !== '{}'
       if (isListed) this.#db.execute(sql.touchMetadata, thread.updatedAt, thread.key)
     }
-    if (thread.title !== before.title || thread.metadata !== before.metadata) {
-      this.#db.execute(sql.describeThread, thread.title, thread.metadata, thread.key)
-    }
+    const isDescribed = thread.title !== before.title || thread.metadata !== before.metadata
+    if (isDescribed) this.#db.execute(sql.describeThread, thread.title, thread.metadata, thread.key)
     this.recent.threadsWritten()
   }
 
-  // Messages
   row(thread: ThreadRecord, id: string): RowRecord | undefined {
     return this.#db.one<RowRecord>(sql.row, thread.key, id)
   }

@@ -119,8 +119,8 @@ function add(statements: Statements, row: UnnumberedRow, { dedupeSlot, coalesceS
   statements.execute(
     sql.add, row.threadId, row.id, row.resourceId, row.agentId, row.status, row.priority, row.dueAt, isDiscarded ? null : dedupeSlot,
     isDiscarded || row.flight === 1 ? null : coalesceSlot, row.createdAt, row.updatedAt, row.dedupeKey, row.coalesceKey, row.source,
-    row.kind, row.summary, row.attributes, row.metadata, row.payload, rememberMs, row.decided, row.flight, row.batch, row.whenIdle, row.deliverAt,
-    row.reason, row.discardedAt, row.action, row.rule,
+    row.kind, row.summary, row.attributes, row.metadata, row.payload, rememberMs, row.decided, row.flight, row.batch, row.whenIdle,
+    row.deliverAt, row.reason, row.discardedAt, row.action, row.rule,
   )
 }
 

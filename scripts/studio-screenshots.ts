@@ -77,11 +77,16 @@ try {
       await shoot(page, `${name}-${theme}`)
     }
   }
-  for (const panel of ['watches', 'prompt', 'memory', 'inbox', 'runs', 'lanes', 'recall']) {
+  for (const panel of ['watches', 'prompt', 'memory', 'inbox', 'runs']) {
     await light.goto(`${server.studioUrl}?panel=${panel}`)
     await light.locator('.panel-body > *').first().waitFor()
     await shoot(light, `panel-${panel}-light`)
   }
+  await light.goto(`${server.studioUrl}?panel=recall`)
+  await light.getByLabel('What to recall').fill('What failed in the tests?')
+  await light.keyboard.press('Enter')
+  await light.locator('.why summary').first().click()
+  await shoot(light, 'panel-recall-light')
 } finally {
   await browser.close()
   await server.close()

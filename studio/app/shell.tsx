@@ -1,4 +1,4 @@
-import { useState, type ReactNode } from 'react'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { useThreads } from '../views/thread-list.ts'
 import { Status } from '../parts/states.tsx'
 import { ShortcutHelp, useKeyboard, useShortcut } from './keys.tsx'
@@ -30,6 +30,9 @@ export function Shell({ children }: { children: ReactNode }) {
   for (const view of views) useShortcut(`g ${view.key}`, view.label, 'Go to', () => navigate(hrefOf([view.id])))
   useShortcut('?', 'Show these keys', 'General', () => setHelpOpen(true))
   useShortcut('y', 'Copy the link to this view', 'General', () => void navigator.clipboard.writeText(window.location.href))
+  // On a phone the navigation is a line that is longer than the screen.
+  const navigation = useRef<HTMLElement>(null)
+  useEffect(() => navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' }), [current])
   const changeTheme = () => {
     const next = nextTheme(theme)
     applyTheme(next)
@@ -40,7 +43,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <a className="skip" href="#main">
         Skip to content
       </a>
-      <nav className="navigation" aria-label="Studio">
+      <nav ref={navigation} className="navigation" aria-label="Studio">
         <Link to={[]} className="brand">
           Heed <span>Studio</span>
         </Link>

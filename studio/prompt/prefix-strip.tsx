@@ -29,9 +29,15 @@ export function PrefixStrip({ thread, run, step }: { thread: KnownThread; run: T
         ))}
       </ul>
       <p className="meta prefix-legend">
-        <i className="kept" /> same bytes as the call before
-        <i className="added" /> new at the end
-        <i className="changed" /> after the first change
+        <span>
+          <i className="kept" /> same bytes as the call before
+        </span>
+        <span>
+          <i className="added" /> new at the end
+        </span>
+        <span>
+          <i className="changed" /> after the first change
+        </span>
       </p>
     </section>
   )

@@ -139,23 +139,29 @@ function Gaps({ scale }: { scale: Scale }) {
   })
 }
 
+/** The length of a gap that is so near to the one before it has no room on a phone. */
+const nearShare = 0.14
+
 function Axis({ scale }: { scale: Scale }) {
   const ticks = [0, 0.2, 0.4, 0.6, 0.8]
     .map((x) => ({ x, time: scale.timeAt(x) }))
     .filter(({ time }) => !scale.gaps.some((gap) => time > gap.from && time < gap.to))
+  const lengths = scale.gaps
+    .map((gap) => ({ x: (scale.x(gap.from) + scale.x(gap.to)) / 2, text: spanOf(gap.to - gap.from) }))
+    .map((length, index, all) => ({ ...length, isNear: index > 0 && length.x - (all[index - 1]?.x ?? 0) < nearShare }))
   return (
     <div className="timeline-row timeline-axis" aria-hidden="true">
       <div className="timeline-label meta">{spanOf(scale.to - scale.from)}</div>
       <svg className="timeline-line" height="26" width="100%">
         <Gaps scale={scale} />
         {ticks.map(({ x, time }) => (
-          <text key={x} x={percent(x)} y="11">
+          <text key={x} className={x === 0.2 || x === 0.6 ? 'between' : undefined} x={percent(x)} y="11">
             {clockOf(time)}
           </text>
         ))}
-        {scale.gaps.map((gap) => (
-          <text key={gap.from} className="gap-length" x={percent((scale.x(gap.from) + scale.x(gap.to)) / 2)} y="23" textAnchor="middle">
-            {spanOf(gap.to - gap.from)}
+        {lengths.map(({ x, text, isNear }) => (
+          <text key={x} className={isNear ? 'gap-length between' : 'gap-length'} x={percent(x)} y="23" textAnchor="middle">
+            {text}
           </text>
         ))}
       </svg>

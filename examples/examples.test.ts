@@ -22,6 +22,7 @@ import * as structuredOutput from './structured-output.ts'
 import * as subagents from './subagents.ts'
 import * as tools from './tools.ts'
 import * as tracing from './tracing.ts'
+import * as voice from './voice.ts'
 import * as watches from './watches.ts'
 import * as workflows from './workflows.ts'
 
@@ -29,7 +30,7 @@ const redis = await findProgram('redis')
 
 const programs = {
   approval, channels, editor, machines, notifications, processors, queue, quickstart, react, schedules, scorers, server, sources, steering,
-  'structured-output': structuredOutput, subagents, tools, tracing, watches, workflows,
+  'structured-output': structuredOutput, subagents, tools, tracing, voice, watches, workflows,
 }
 
 /** What an example prints, as it prints it. */
@@ -73,6 +74,13 @@ describe('examples', () => {
       'instructions: null -> "Answer in one sentence."',
       'tools.refund: null -> false',
       'rolled back, release 2: Answer questions about orders.',
+    ])
+  })
+
+  it('voice: the user speaks over the agent, which said what they heard', async () => {
+    expect(await printed(voice.main)).toEqual([
+      'user: How do I get to Sintra?', 'agent: By train.', 'agent: Or by bus, or by car, or on a horse through the hills.', '(the user heard: By train.)',
+      'user: When is the next train?', 'agent: The next one leaves at ten.',
     ])
   })
 

@@ -6,6 +6,7 @@ checkNodeVersion()
 export {
   Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type ScorePage, type TickOptions, type TickResult,
 } from './heed/heed.ts'
+export type { AgentVoice } from './agent/voice/agent-voice.ts'
 export type { AgentScorerEntry, AgentScorers, ScorerLike, ScorerSampling } from './scorers/contract.ts'
 export type { ScoreQuery, ScoreRow, ScoreState } from './store/contract/scores.ts'
 export type { RunLimits } from './thread/runtime/run-slots.ts'

@@ -22,7 +22,7 @@ const contracts = ['store/contract/**']
 const core = [
   ...base, 'machine.ts', 'message/**', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'recall/*.ts', 'schema/**', 'tracing/**', 'signals/**', 'prompt/**',
   'processors/**', 'run/**', 'agent/**', 'thread/**', ...contracts, 'store/*.ts', 'bus/*.ts', 'memory/**', 'inbox/**', 'schedule/**',
-  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'scorers/**', 'editor/**', 'heed/**', 'workflow/**',
+  'watch/**', 'channel/**', 'sources/**', 'policy/**', 'scorers/**', 'editor/**', 'heed/**', 'workflow/**', 'voice/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**', 'recall/{index,services,stores}/**', 'recall/vectors/**']
 
@@ -91,7 +91,7 @@ export const arrows: ArrowTable = {
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', 'watch/**', 'type scorers/contract.ts', 'scorers/sampling.ts', 'type editor/contract.ts', 'editor/applied.ts', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
+    'inbox/**', 'schedule/**', 'watch/**', 'type scorers/contract.ts', 'scorers/sampling.ts', 'type editor/contract.ts', 'editor/applied.ts', 'type voice/contract.ts', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
   ],
 
   // The states of a watch and of a reply, as pure functions that stores and the services share.
@@ -121,6 +121,12 @@ export const arrows: ArrowTable = {
   'editor/applied.ts': [...base, 'editor/{contract,machine}.ts', 'type run/**'],
   // What is saved and published. It knows agents by an interface of its own.
   'editor/**': [...base, 'editor/**', 'signals/tags.ts', 'type run/request-context.ts'],
+  // What a voice, a session and the thread of a session promise.
+  'voice/contract.ts': ['type base/**', 'type message/**'],
+  // The states of a session, how much of a text a user heard, and sentences: pure.
+  'voice/{sentences,session/machine,session/heard}.ts': ['type voice/contract.ts'],
+  // Speech: voices on models of the AI SDK, and sessions. An agent knows the shape of a voice, and gives it its thread.
+  'voice/**': [...base, 'voice/**', 'type message/**'],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/contract/**': [...base, 'machine.ts', 'type editor/contract.ts', 'type watch/{machine,replies/machine}.ts', 'message/**', 'type recall/**', 'signals/**', 'type bus/contract.ts'],
@@ -198,6 +204,7 @@ export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'r
 export const pure: readonly string[] = [
   'prompt/**', 'workflow/plan/**', 'recall/*.ts', 'recall/rank/**', 'recall/text/**', 'recall/filter/**', 'signals/**', 'machine.ts', 'watch/{machine,replies/machine}.ts', 'editor/{contract,machine}.ts',
   'watch/{annotation,candidate-text,criteria,pattern,pattern-syntax,result-json,result-schema,result-text,result-value}.ts',
+  'voice/{sentences,session/machine,session/heard}.ts',
 ]
 
 /** What the pages of Studio, in `studio/`, import besides each other: what a user has, and what is built into them. */

@@ -48,6 +48,7 @@ import {
 import { describeThread, legacyOptions, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { registered, StorageBinding } from './storage-binding.ts'
+import { AgentVoice } from './voice/agent-voice.ts'
 import {
   awaitSignal, cancelWatch, getWatch, listWatches, watchingOf, type AgentWatchQuery, type AgentWatchScope, type WatchDetails,
   type WatchInput, type WatchPage, type WatchRecord, type WatchTarget, type WatchToExplain,
@@ -58,6 +59,8 @@ import { titlerOfMarkedThread } from './memory/titler.ts'
 /** A model with instructions and tools. It runs single calls, or on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
+  /** Speaks and listens, also on threads. Where `voice` is a function, that of an empty request. */
+  readonly voice: AgentVoice = new AgentVoice(this, () => this.#config)
   /** @internal */ readonly signalTags: readonly string[]
   /** @internal */ readonly deliveryPolicy: NotificationDeliveryPolicyConfig | undefined
   /** @internal */ readonly watching: ReturnType<typeof watchingOf>
@@ -110,8 +113,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.#config.name ?? this.id
   }
 
-  // Single calls
-
   /** Runs the agent and resolves with the whole result. Rejects when the run failed or was aborted; a tripwire is part of the result. */
   async generate<S extends Schema = never>(
     messages: AgentInput, options: AgentExecutionOptions<S> = {},
@@ -152,8 +153,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#binding.heed?.use()
     return checkInput(this, this.#config, texts, options)
   }
-
-  // Sending to a thread
 
   /** Sends a user's message into the active run or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
@@ -239,8 +238,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const { id, before, limit, ...scope } = validateArguments('listLaneHistory', query)
     return readLaneHistory((await this.#open()).threads.store, scope, id, { before, limit })
   }
-
-  // Watching and steering a thread
 
   /** Subscribes to a thread: its chunks, its active run, and a way to abort it. */
   async subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription> {
@@ -360,16 +357,19 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return listWorkflows(this.#config.workflows, requestContextIn('listWorkflows()', request), this.id)
   }
 
+  /** Its voice for a request. */
+  getVoice(request: ForRequest = this.#context ?? {}): AgentVoice {
+    return new AgentVoice(this, () => this.#config, requestContextIn('getVoice()', request))
+  }
+
   async getMetadata(request: ForRequest = this.#context ?? {}): Promise<Record<string, unknown>> {
-    const requestContext = requestContextIn('getMetadata()', request)
-    return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
+    return resolve(this.#config.metadata ?? {}, { requestContext: requestContextIn('getMetadata()', request) })
   }
 
   /** Its instructions for a request, as texts. */
   async getInstructions(request: ForRequest = this.#context ?? {}): Promise<string[]> {
     const requestContext = requestContextIn('getInstructions()', request)
-    const { instructions = '' } = this.#config
-    return systemMessages(await resolve(instructions, { requestContext })).map(({ content }) => content)
+    return systemMessages(await resolve(this.#config.instructions ?? '', { requestContext })).map(({ content }) => content)
   }
 
   /** @internal The site of its threads. */

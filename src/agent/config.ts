@@ -18,6 +18,7 @@ import type { ToolPayloadTransformPolicy } from '../run/tools/payloads.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AgentScorers } from '../scorers/contract.ts'
+import type { Voice } from '../voice/contract.ts'
 import { checkScorers } from '../scorers/sampling.ts'
 import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
@@ -99,6 +100,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   watches?: true | AgentWatchOptions
   /** Score its runs on threads after they finished. */
   scorers?: Dynamic<AgentScorers>
+  /** Lets the agent speak and listen: `new CompositeVoice({ input, output })` of `heed/voice`. */
+  voice?: Dynamic<Voice>
   /** Tags that this agent's own signals use: text that imitates one is escaped. */
   signalTags?: string[]
   /** What users of the server that are limited to their resources may do with the agent. */
@@ -111,11 +114,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 const parameters = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'workflows', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'scorers', 'signalTags', 'remote',
-  'heed', 'editor',
+  'outputProcessors', 'maxProcessorRetries', 'maxAgentDepth', 'memory', 'notifications', 'watches', 'scorers', 'voice', 'signalTags',
+  'remote', 'heed', 'editor',
 ])
-/** Parameters of the specification that Heed does not support yet. */
-const unsupportedParameters = new Set(['voice'])
 
 /** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
 export function checkConfig(config: AgentConfig): void {
@@ -131,11 +132,6 @@ export function checkConfig(config: AgentConfig): void {
   const who = id ?? name ?? 'without a name'
   for (const [key, value] of Object.entries(config)) {
     if (value === undefined) continue
-    if (unsupportedParameters.has(key)) {
-      throw new HeedError('unsupported_option', `Agent '${who}' has '${key}', which Heed does not support yet. Leave it out.`, {
-        details: { option: key },
-      })
-    }
     if (!parameters.has(key)) {
       throw new HeedError(
         'unsupported_option',
@@ -185,6 +181,7 @@ function checkValues(config: AgentConfig, agent: string): void {
       config.memory instanceof Memory || typeof config.memory === 'function'
         ? undefined
         : 'a Memory (new Memory()), or a function that returns one',
+    voice: typeof config.voice === 'function' || isVoice(config.voice) ? undefined : 'a voice: new CompositeVoice({ input, output })',
     signalTags:
       Array.isArray(config.signalTags) && config.signalTags.every(isXMLName) ? undefined : "a list of tags' names, such as 'build-status'",
     heed: config.heed?.sites instanceof Sites ? undefined : 'a Heed: new Heed({ … })',
@@ -217,6 +214,11 @@ function checkRemote(remote: AgentConfig['remote'], agent: string): void {
     throw refused('remote.options', `a list of names among ${remoteOptions.join(', ')}`)
   }
   if (approvals !== undefined && !['approver', 'sender'].includes(approvals)) throw refused('remote.approvals', "'approver' or 'sender'")
+}
+
+export function isVoice(value: unknown): value is Voice {
+  const { speak, listen } = Object(value) as Partial<Voice>
+  return typeof speak === 'function' && typeof listen === 'function'
 }
 
 function isObjectOrFunction(value: unknown): boolean {

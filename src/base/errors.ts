@@ -57,6 +57,13 @@ export type HeedErrorCode =
   /** The code of the agent does not let it be edited. */
   | 'edit_locked'
   | 'unknown_version'
+  // Voice
+  /** The agent has no voice, or its voice has no model for this. */
+  | 'voice_missing'
+  /** Bytes that are no sound, or of a type that can't be used here. */
+  | 'invalid_audio'
+  /** A turn or a sentence of a session failed for a reason that is no error of Heed. */
+  | 'voice_failed'
   // Runs and threads
   | 'aborted'
   | 'no_active_run'

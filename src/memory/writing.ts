@@ -20,7 +20,7 @@ export interface SaveMessagesArgs {
   resourceId?: string
 }
 
-export type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
+export type GivenPatch = Omit<MessagePatch, 'keepCharacters'> & { threadId?: string; resourceId?: string }
 
 /** Changes that `updateMessages()` makes. */
 export interface UpdateMessagesArgs {

@@ -20,7 +20,6 @@ describe('an agent can\'t be made', () => {
   })
 
   it.each([
-    ['voice', { voice: {} }],
     ['instuctions', { instuctions: 'a typo' }],
     ['signals', { signals: [] }],
   ])('[G1.7] with %s, which is refused by its name', (option, config) => {

@@ -3,7 +3,7 @@ import type { Calls } from './declared.ts'
 /** The public calls whose options are walked. Of stores and processors, the constructors: their methods are called by Heed. */
 export const calls: Calls = {
   heed: [
-    'Agent', 'AgentSchedules', 'Channels', 'Memory', 'Heed', 'ResourceMemory', 'CompositeStore', 'new InMemoryStore', 'new MessageList', 'new HeedError', 'new ToolError',
+    'Agent', 'AgentSchedules', 'AgentVoice', 'Channels', 'Memory', 'Heed', 'ResourceMemory', 'CompositeStore', 'new InMemoryStore', 'new MessageList', 'new HeedError', 'new ToolError',
     'ModelRouterEmbeddingModel', 'createConsoleLogger', 'createNotificationInboxTool', 'createTool', 'fromUIMessages',
   ],
   libsql: [
@@ -32,6 +32,7 @@ export const calls: Calls = {
   ],
   studio: ['studio'],
   workflows: ['Workflow', 'WorkflowRun', 'createWorkflow', 'createStep', 'cloneStep', 'cloneWorkflow'],
+  voice: ['CompositeVoice', 'VoiceSession'],
   testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
 }
 

@@ -27,6 +27,24 @@ export const cited: Cited[] = [
   },
   { file: 'test/workflow/agent-tools.test.ts', covers: { Agent: 'workflows' } },
   {
+    file: 'src/voice/composite.test.ts',
+    covers: {
+      CompositeVoice: 'input output speaker language format format.type format.rate maxBytes',
+      'CompositeVoice.speak': 'speaker language format format.type format.rate speed instructions providerOptions abortSignal headers',
+      'CompositeVoice.listen': 'mediaType onPartial providerOptions abortSignal headers',
+    },
+  },
+  {
+    file: 'test/voice/session.test.ts',
+    covers: {
+      Agent: 'voice', 'Agent.getVoice': 'requestContext', 'VoiceSession.played': 'itemId ms',
+      'AgentVoice.speak': 'speaker language format format.type format.rate speed instructions providerOptions abortSignal headers',
+      'AgentVoice.listen': 'mediaType onPartial providerOptions abortSignal headers',
+      'CompositeVoice.openSession': 'threadId resourceId inputRate turn turn.detect turn.level turn.speechMs turn.silenceMs turn.maxMs speaker language',
+      'AgentVoice.session': 'threadId resourceId inputRate turn turn.detect turn.level turn.speechMs turn.silenceMs turn.maxMs speaker language',
+    },
+  },
+  {
     file: 'src/scorers/scorer.test.ts',
     covers: {
       createScorer: 'id name description type version better judge', JudgeConfig: 'model instructions jsonPromptInjection timeoutMs clock',

@@ -22,6 +22,8 @@ import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { providerServer, scriptedModel, sourceConformance, virtualClock } from '../../src/testing/index.ts'
 import { cloneStep, cloneWorkflow, createStep, createWorkflow } from '../../src/workflow/index.ts'
+import { CompositeVoice } from '../../src/voice/index.ts'
+import { toneSpeech, toneTranscription } from '../voice/voices.ts'
 import { open, thread } from './probe.ts'
 
 /** Calls with an option that does not exist, `more`; by the types and calls whose options are walked. */
@@ -243,6 +245,21 @@ function edited(): HeedEditor {
   return editor
 }
 
+const speaking = () => new CompositeVoice({ input: toneTranscription(), output: toneSpeech() })
+
+const voices: Doors = {
+  CompositeVoice: (more) => new CompositeVoice({ output: toneSpeech(), ...more }),
+  'CompositeVoice format': (more) => new CompositeVoice({ output: toneSpeech(), format: { type: 'audio/pcm', ...more } }),
+  'CompositeVoice.speak': (more) => speaking().speak('Hi.', more),
+  'CompositeVoice.listen': (more) => speaking().listen(new Uint8Array(2), more),
+  'AgentVoice.session': (more) => open({ voice: speaking() }).agent.voice.session({ ...thread, ...more }),
+  'AgentVoice.session turn': (more) => open({ voice: speaking() }).agent.voice.session({ ...thread, turn: more }),
+  'AgentVoice.speak': (more) => open({ voice: speaking() }).agent.voice.speak('Hi.', more),
+  'AgentVoice.listen': (more) => open({ voice: speaking() }).agent.voice.listen(new Uint8Array(2), more),
+  'VoiceSession.played': async (more) => (await open({ voice: speaking() }).agent.voice.session(thread)).played({ itemId: 'a', ms: 1, ...more }),
+  'Agent.getVoice': (more) => open({ voice: speaking() }).agent.getVoice(more),
+}
+
 const others: Doors = {
   createScorer: (more) => createScorer({ id: 's', description: 'd', ...more }),
   'createScorer judge': (more) => createScorer({ id: 's', description: 'd', judge: { model: scriptedModel([]), ...more } }),
@@ -314,4 +331,4 @@ const workflows: Doors = {
   'WorkflowRun.observe': (more) => workflow().createRun().observe(more).next(),
 }
 
-export const doors: Doors = { ...workflows, ...stores, ...objects, ...policies, ...channels, ...servers, ...agents, ...clients, ...others }
+export const doors: Doors = { ...workflows, ...stores, ...objects, ...policies, ...channels, ...servers, ...agents, ...clients, ...voices, ...others }

@@ -89,6 +89,8 @@ export interface MessagePatch {
   createdAt?: Date
   type?: string
   content?: Partial<MessageContent>
+  /** Keeps so many characters of its text, and removes the text after them. Other parts stay. */
+  keepCharacters?: number
 }
 
 /** A copy of a thread that is to be made. */

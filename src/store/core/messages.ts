@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { joinRows } from '../../message/join.ts'
-import type { Message, MessageContent } from '../../message/message.ts'
+import type { Message, MessageContent, MessagePart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { searchableText } from '../../recall/text/passages.ts'
 import { isUserAuthored } from '../../signals/conversions.ts'
@@ -213,14 +213,27 @@ function threadFinder(tables: ThreadTables): (scope: Scope) => ThreadRecord {
   }
 }
 
-function applyPatch(message: Message, { role, createdAt, type, content }: MessagePatch): Message {
+function applyPatch(message: Message, { role, createdAt, type, content, keepCharacters }: MessagePatch): Message {
+  const { content: before } = message
+  const patched = content ? { ...before, ...content, format: 2 as const, ...mergeMetadata(before, content) } : before
   return {
     ...message,
     ...(role !== undefined && { role }),
     ...(createdAt && { createdAt }),
     ...(type !== undefined && { type }),
-    content: content ? { ...message.content, ...content, format: 2, ...mergeMetadata(message.content, content) } : message.content,
+    content: keepCharacters === undefined ? patched : { ...patched, parts: cutText(patched.parts, keepCharacters) },
   }
+}
+
+/** The parts with so many characters of their text. */
+function cutText(parts: readonly MessagePart[], characters: number): MessagePart[] {
+  let left = characters
+  return parts.flatMap((part) => {
+    if (part.type !== 'text') return part
+    const text = part.text.slice(0, left)
+    left -= text.length
+    return text === '' ? [] : { ...part, text }
+  })
 }
 
 function mergeMetadata(before: MessageContent, { metadata }: Partial<MessageContent>): Pick<MessageContent, 'metadata'> {

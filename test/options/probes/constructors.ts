@@ -41,7 +41,7 @@ export const constructors: Probe[] = [
       for await (const chunk of (await hidden.agent.stream('Go.')).fullStream) if (chunk.type === 'tool-result') results.push(chunk.payload.result)
       expect(results).toEqual(['hidden'])
       await rejects(() => new Agent({ id: 'x', model, maxAgentDepth: 0 }), 'maxAgentDepth')
-      for (const option of ['voice', 'instruction']) await rejects(() => new Agent({ id: 'x', [option]: {} } as never), option)
+      for (const option of ['instruction', 'tool']) await rejects(() => new Agent({ id: 'x', [option]: {} } as never), option)
     },
   },
   {

@@ -72,15 +72,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   #binding: StorageBinding
   /** The last resolution of the binding. It holds until its storage is closed or the binding changes. */
   #resolved: Site | undefined
-  /** The window of the configuration, without options of a call. */
-  #window: Window | undefined
+  /** The window of the configuration, without options of a call. */ #window: Window | undefined
   readonly #historyDependsOnRequest: boolean
   #id: string | undefined
   #memory: Memory | undefined
-  /** The request context of a copy that `forRequest` made. */
-  #context: RequestContext | undefined
-  /** Copies of this agent at sites that requests chose. */
-  readonly #copies = new WeakMap<Site, this>()
+  /** The request context of a copy that `forRequest` made. */ #context: RequestContext | undefined
+  /** Copies of this agent at sites that requests chose. */ readonly #copies = new WeakMap<Site, this>()
   readonly #sends = new AgentSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {

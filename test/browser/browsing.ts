@@ -41,6 +41,8 @@ export function browsing() {
   /** Closed after the test: a page whose server is gone would go on connecting, beside the tests that follow. */
   const newPage = async () => {
     const page = await (browser as Browser).newPage()
+    // A busy machine delays the event that a test waits for, beyond the 30 s of Playwright.
+    page.setDefaultTimeout(180_000)
     onTestFinished(() => page.close())
     return page
   }

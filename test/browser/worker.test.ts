@@ -15,6 +15,7 @@ it.skipIf('missing' in found)(`[H1.8] the client watches, sends and reads in a w
   const browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
   onTestFinished(() => browser.close())
   const page = await browser.newPage()
+  page.setDefaultTimeout(180_000)
   await page.goto(`${pages.url}/worker?server=${encodeURIComponent(server.url)}&thread=t1`)
   await expect.poll(() => page.title()).toMatch(/^(?:\{|failed)/)
   expect(JSON.parse(await page.title())).toEqual({ text: 'Hello, worker.', roles: ['signal', 'assistant'], refused: 'invalid_signal' })

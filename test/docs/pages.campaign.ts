@@ -29,6 +29,7 @@ describe.skipIf('missing' in found)(`the site of the documentation in a browser$
   async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
     const page = await context.newPage()
+    page.setDefaultTimeout(180_000)
     const wrong: string[] = []
     page.on('pageerror', (error) => wrong.push(error.message))
     page.on('request', (request) => {

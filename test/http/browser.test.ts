@@ -35,6 +35,7 @@ it.skipIf('missing' in found)(`[H2.5] EventSource in Chromium goes on from Last-
   const browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
   onTestFinished(() => browser.close())
   const tab = await browser.newPage()
+  tab.setDefaultTimeout(180_000)
   await tab.goto(origin)
   await tab.evaluate(([url]) => {
     const seen: unknown[] = []

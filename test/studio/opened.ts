@@ -46,6 +46,8 @@ export function studioBrowser() {
   const newPage = async (options: BrowserContextOptions = {}): Promise<Page> => {
     const context = await (browser as Browser).newContext({ viewport: { width: 1440, height: 900 }, ...options })
     const page = await context.newPage()
+    // A busy machine delays the event that a test waits for, beyond the 30 s of Playwright.
+    page.setDefaultTimeout(180_000)
     const wrong: string[] = []
     page.on('pageerror', (error) => wrong.push(error.message))
     page.on('console', (message) => {

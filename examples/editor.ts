@@ -1,4 +1,4 @@
-// An editor: a draft of an agent's instructions is tried, published to everyone, and rolled back.
+// Editor: a draft of an agent's instructions is tried, published to everyone, and rolled back.
 import { Agent, createTool, Heed, InMemoryStore, isHeedError, type ModelConfig } from 'heed'
 import { HeedEditor } from 'heed/editor'
 import { scriptedModel } from 'heed/testing'

@@ -3,7 +3,7 @@ import type { JSONSchema } from '../../../src/http/route.ts'
 import { runOptions } from '../../../src/http/schema/schemas.ts'
 import { document, routes } from '../../openapi/document.ts'
 import type { Names } from '../every-route.ts'
-import { expectTable, Matrix, needsAll, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
+import { expectTable, Matrix, needsAll, needsRun, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
 
 const { paths } = document as unknown as { paths: Record<string, Record<string, Operation & { requestBody?: { content: { 'application/json': { schema: JSONSchema } } } }>> }
 
@@ -35,7 +35,7 @@ const samples: Record<string, unknown> = {
 
 /** Options that decide what the request is about: the request of the matrix has them, and `routes.txt` says who may. */
 const addressing = new Set([
-  'threadId', 'resourceId', 'runId', 'id', 'agentId', 'ids', 'signalIds', 'messageIds', 'toolCallId', 'approvalId', 'digest', 'newThreadId', 'expectedRunId', 'thread', 'resource', 'after',
+  'threadId', 'resourceId', 'runId', 'id', 'agentId', 'ids', 'signalIds', 'messageIds', 'toolCallId', 'approvalId', 'digest', 'newThreadId', 'newRunId', 'expectedRunId', 'thread', 'resource', 'after',
 ])
 
 function set(body: Record<string, unknown>, path: string, value: unknown): void {
@@ -88,15 +88,15 @@ it('[H8.2] every option of every call is accepted or refused by name as the tabl
 
 /** Of fields that are required or have no effect on an agent. */
 const bySchema: Record<string, unknown> = {
-  approved: true, resumeData: {}, cron: '0 0 * * *', status: 'seen', workingMemory: '# Three', behavior: 'deliver', message: 'x', contents: 'x',
+  approved: true, resumeData: {}, inputData: {}, initialState: {}, step: 'ask', label: 'ask', data: {}, cron: '0 0 * * *', status: 'seen', workingMemory: '# Three', behavior: 'deliver', message: 'x', contents: 'x',
 }
 
 async function ask(who: string, method: string, path: string, operation: Operation, option: string, sample: unknown): Promise<string> {
   const world = await shared(waitingFor(path))
-  const value = sample === samples.runId ? `run-${world.count++}` : sample
+  const value = sample === samples.runId ? `run-${world.count++}` : option === 'resumeData' && path.startsWith('/api/workflows') ? 1 : sample
   const send = async (change: (body: Record<string, unknown>) => void): Promise<Told> => {
     const place = `${who} ${method} ${path}`
-    const names: Names = world.unchanged.get(place) ?? (await world.matrix.furnish(`t${world.count++}`, waitingFor(path), needsAll(path)))
+    const names: Names = world.unchanged.get(place) ?? (await world.matrix.furnish(`t${world.count++}`, waitingFor(path), needsAll(path), needsRun(path)))
     const { url, init } = requestTo(path, method, operation, names)
     const body = JSON.parse(init.body ?? '{}') as Record<string, unknown>
     // A decision continues a run, which has its options; results of the caller's tools begin one.

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { scopeOfRequest } from '../../../src/http/auth/scopes.ts'
 import { document, routes } from '../../openapi/document.ts'
 import type { Names } from '../every-route.ts'
-import { expectTable, Matrix, needsAll, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
+import { expectTable, Matrix, needsAll, needsRun, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
 
 const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> }
 
@@ -19,7 +19,7 @@ function cell({ status, code, details }: Told): string {
 
 /** The cells of one route. A principal that may change something gets a thread of its own. */
 async function row(world: Matrix, method: string, path: string, operation: Operation, scope: string | undefined): Promise<string[]> {
-  const thread = (name: string) => world.furnish(`${method} ${path} ${name}`.replaceAll(/\W+/g, '-'), waitingFor(path), needsAll(path), /workflows\/\{workflowId\}\/runs\/\{/.test(path))
+  const thread = (name: string) => world.furnish(`${method} ${path} ${name}`.replaceAll(/\W+/g, '-'), waitingFor(path), needsAll(path), needsRun(path))
   const shared = await thread('shared')
   const told = async (who: string | undefined, names: Names) => {
     const { url, init } = requestTo(path, method, operation, names)

@@ -119,6 +119,9 @@ export function waitingFor(path: string): 'Pay' | 'Ask' | undefined {
   return /approv|decline|queue|observe|recover|active-run|suspended|chat\/\{/.test(path) ? 'Pay' : undefined
 }
 
+/** Whether a request is about a run of a workflow. */
+export const needsRun = (path: string): boolean => /workflows\/\{workflowId\}\/runs\/\{/.test(path)
+
 /** Whether a route is about what a thread has beside its messages. */
 export function needsAll(path: string): boolean {
   return /schedules|watches|notifications|lanes|working-memory/.test(path)

@@ -12,7 +12,7 @@ import { ServerProcess } from './killable.ts'
 import { served } from './serving.ts'
 
 /** Requests for each route. HEED_FUZZ_RUNS=40 is the campaign, `npm run test:fuzz`. */
-const runs = Number(process.env.HEED_FUZZ_RUNS ?? 12)
+const runs = Number(process.env.HEED_FUZZ_RUNS ?? 8)
 
 const agent = () => new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
 

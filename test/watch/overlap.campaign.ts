@@ -9,7 +9,7 @@ import type { NewInbound, NewWatch, WatchStore } from '../../src/store/contract/
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { SecondConnection } from '../store/second-connection.ts'
 
-const overlaps = Number(process.env.HEED_OVERLAPS ?? 2_000)
+const overlaps = Number(process.env.HEED_OVERLAPS ?? 1_000)
 const batch = 500
 const now = 1_700_000_000_000
 const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: batch, agentIds: ['agent-1'] }

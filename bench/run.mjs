@@ -9,13 +9,14 @@ import { prepare } from './harness/prepare.mjs'
 import { progress, table } from './harness/print.mjs'
 import { record } from './harness/record.mjs'
 
-const usage = `npm run bench -- [--only name]... [--quick]
+const usage = `npm run bench -- [--only name]... [--rounds n] [--quick]
 
   --only name   one benchmark; may be repeated. Names: ${cases.map((known) => known.name).join(', ')}
+  --rounds n    so many rounds instead of those of the benchmark; the page says how many
   --quick       fewer rounds and runs: a first impression, nothing is written`
 
 const { values } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  options: { only: { type: 'string', multiple: true }, rounds: { type: 'string' }, quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
 })
 if (values.help) {
   console.log(usage)
@@ -27,6 +28,11 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 
+const rounds = Number(values.rounds ?? NaN)
+if (values.rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
+  console.error(`--rounds is a whole number above 0.\n\n${usage}`)
+  process.exit(2)
+}
 const chosen = cases.filter((known) => values.only?.includes(known.name) ?? true)
 const bench = import.meta.dirname
 const work = mkdtempSync(join(tmpdir(), 'heed-bench-'))
@@ -42,7 +48,7 @@ try {
   const heedProject = prepare({ root: join(bench, '..'), bench, work })
   for (const benchmark of chosen) {
     progress(`${benchmark.name}: ${benchmark.title}`)
-    const samples = await measure(benchmark, { folder: join(bench, 'cases'), heedProject, work, quick: values.quick })
+    const samples = await measure(benchmark, { folder: join(bench, 'cases'), heedProject, work, quick: values.quick, rounds: values.rounds && rounds })
     const result = judge(benchmark, samples)
     console.log(table(result))
     finished.push(result)

@@ -6,12 +6,13 @@ import { progress } from './print.mjs'
  * Runs the sides of a benchmark in turns, each time in a process of its own: whatever else the machine does meets all of them alike.
  * Answers, for each side, one sample of numbers a round.
  */
-export async function measure(benchmark, { folder, heedProject, work, quick }) {
+export async function measure(benchmark, { folder, heedProject, work, quick, rounds }) {
   const size = quick ? 'quick' : 'full'
   const samples = Object.fromEntries(benchmark.sides.map((side) => [side, []]))
-  for (let round = 0; round < benchmark.rounds[size]; round++) {
+  const count = rounds ?? benchmark.rounds[size]
+  for (let round = 0; round < count; round++) {
     for (const side of benchmark.sides) {
-      progress(`  round ${round + 1} of ${benchmark.rounds[size]}: ${side}`)
+      progress(`  round ${round + 1} of ${count}: ${side}`)
       const script = join(folder, benchmark.name, `${side}.mjs`)
       samples[side].push(await sampleOf(script, { ...benchmark.input?.[size], heedProject }, work))
     }

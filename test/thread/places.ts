@@ -13,7 +13,7 @@ import { RedisBus } from '../../src/bus/redis/index.ts'
 import { newFile } from '../new-file.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
 import { RedisServer } from '../redis/redis-server.ts'
-import { copyEmptyFile } from '../store/empty-database.ts'
+import { copyEmptyFile, copyEmptyOfClient } from '../store/empty-database.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
 export interface Place {
@@ -71,7 +71,7 @@ function clientKind(): PlaceKind {
   return {
     name: '@libsql/client',
     make(options = {}) {
-      const url = `file:${newFile()}`
+      const url = `file:${copyEmptyOfClient(newFile())}`
       return { store: () => new LibSQLStore({ url, client: createClient({ url }), ...options }) }
     },
   }

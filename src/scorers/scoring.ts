@@ -6,6 +6,8 @@ import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Dispatcher, type DispatchSettings } from '../schedule/dispatcher.ts'
 import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
+import { Operation } from '../tracing/operation.ts'
+import { telemetryFor } from '../tracing/telemetry.ts'
 import type { ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
 import { readStoredRun } from './scored-run.ts'
@@ -82,7 +84,7 @@ export class Scoring implements BackgroundService {
     const { store, clock, logger } = this.#runtime
     let settlement: ScoreSettlement
     try {
-      settlement = settlementOf(await this.#score(row))
+      settlement = settlementOf(await this.#traced(row, () => this.#score(row)))
     } catch (error) {
       if (this.#closing.signal.aborted) return
       const { scorerId, runId, attempts } = row
@@ -91,6 +93,34 @@ export class Scoring implements BackgroundService {
       settlement = { state: 'failed', error: errorOf(error), ...(retryAt === undefined ? {} : { retryAt }) }
     }
     await store.settleScore(row, settlement, clock.now())
+  }
+
+  /** In a span of its own: the run that is scored has ended. */
+  async #traced(row: ScoreRow, score: () => Promise<ScorerResult>): Promise<ScorerResult> {
+    const { tracing } = this.#runtime
+    const telemetry = telemetryFor(tracing)
+    if (!telemetry) return score()
+    const { scorerId, version, runId, threadId, agentId, attempts } = row
+    const operation = new Operation(telemetry, {
+      name: `evaluate ${scorerId}`,
+      parent: undefined,
+      options: tracing || {},
+      attributes: {
+        'gen_ai.operation.name': 'evaluate', 'gen_ai.evaluation.name': scorerId, 'gen_ai.agent.id': agentId,
+        'gen_ai.conversation.id': threadId, 'heed.run.id': runId, 'heed.scorer.version': version, 'heed.scorer.attempt': attempts,
+      },
+    })
+    try {
+      const result = await operation.within(score)
+      operation.set(result.notScorable ? { 'gen_ai.evaluation.score.label': 'not_scorable' }
+        : { 'gen_ai.evaluation.score.value': result.score })
+      return result
+    } catch (error) {
+      operation.fail(error)
+      throw error
+    } finally {
+      operation.end()
+    }
   }
 
   async #score(row: ScoreRow): Promise<ScorerResult> {

@@ -13,6 +13,8 @@ import { linksOf } from './traceparent.ts'
 /** The attributes of a run span. */
 interface RunStart {
   agent: { id: string; name: string }
+  /** The run is one of a workflow, whose id is the name. */
+  isWorkflow?: boolean
   runId: string
   threadId?: string
   resourceId?: string
@@ -35,13 +37,15 @@ export class RunTrace {
   readonly #executed = new Set<string>()
 
   constructor(telemetry: Telemetry, options: TracingOptions, start: RunStart) {
-    const { agent, runId, threadId, resourceId, parent, drained = [], resumed } = start
+    const { agent, isWorkflow = false, runId, threadId, resourceId, parent, drained = [], resumed } = start
     this.#telemetry = telemetry
     this.#options = options
     this.#conversation = threadId
-    this.#about = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.id': agent.id, 'gen_ai.agent.name': agent.name }
+    const kind = isWorkflow ? 'invoke_workflow' : 'invoke_agent'
+    this.#about = isWorkflow ? { 'gen_ai.operation.name': kind, 'gen_ai.workflow.name': agent.name }
+      : { 'gen_ai.operation.name': kind, 'gen_ai.agent.id': agent.id, 'gen_ai.agent.name': agent.name }
     this.#operation = new Operation(telemetry, {
-      name: `invoke_agent ${agent.name}`,
+      name: `${kind} ${agent.name}`,
       parent,
       options,
       links: linksOf(drained),
@@ -119,6 +123,32 @@ export class RunTrace {
         ...(this.#options.recordInputs ? { 'gen_ai.tool.call.arguments': redactedJSON(args) } : {}),
       },
     })
+  }
+
+  /** Executes an attempt of a step of a workflow in a span, which is the parent of the step's own spans. */
+  async step<T extends { kind: string; cause?: unknown }>(
+    about: { id: string; path: string; attempt: number }, work: () => Promise<T>,
+  ): Promise<T> {
+    const operation = new Operation(this.#telemetry, {
+      name: `execute_step ${about.id}`,
+      parent: this.#operation.context,
+      options: this.#options,
+      attributes: {
+        'gen_ai.operation.name': 'execute_step',
+        'gen_ai.conversation.id': this.#conversation,
+        'heed.workflow.step.id': about.id,
+        'heed.workflow.step.path': about.path,
+        'heed.workflow.step.attempt': about.attempt,
+      },
+    })
+    try {
+      const settled = await operation.within(work)
+      operation.set({ 'heed.workflow.step.outcome': settled.kind })
+      if (settled.kind === 'failed') failOrAbort(operation, settled.cause, 'heed.workflow.step.outcome')
+      return settled
+    } finally {
+      operation.end()
+    }
   }
 
   /** Searches in a span. `about` returns the attributes of the result. */

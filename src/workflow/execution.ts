@@ -49,6 +49,8 @@ export interface ExecutionHost {
   /** Stores the rows and returns the commands that have arrived since, in one transaction. */
   commit(commit: ExecutionCommit): Promise<Command[]>
   emit(chunk: WorkflowChunk): void
+  /** Executes an attempt of a step in a span. */
+  traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<Settled>): Promise<Settled>
   /** The process is about to close: no step begins any more. */
   readonly isLeaving?: boolean
 }
@@ -298,7 +300,7 @@ export class Execution {
     this.#running.add(path)
     const { head } = this
     const base = structuredClone(head.state)
-    const settled = await callStep({
+    const call = () => callStep({
       step,
       input: structuredClone(row.input),
       state: base,
@@ -317,6 +319,7 @@ export class Execution {
       resultOf: (other) => this.#resultOf(path, other),
       write: (output) => this.#host.emit(this.#chunk('workflow-step-output', { id: step.id, stepCallId: path, output })),
     })
+    const settled = await (this.#host.traced?.({ id: step.id, path, attempt: row.attempt }, call) ?? call())
     if (this.#stop.signal.aborted) return
     this.#settled.push(() => {
       this.#running.delete(path)

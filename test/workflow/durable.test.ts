@@ -1,6 +1,8 @@
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Heed } from '../../src/heed/heed.ts'
+import { silentLogger } from '../../src/base/logger.ts'
 import type { Storage } from '../../src/store/contract/storage.ts'
 import { InMemoryStore } from '../../src/store/sqlite/in-memory.ts'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
@@ -179,4 +181,38 @@ describe('a run whose process is gone', () => {
     }
     expect(executed).toEqual(['true:0:0 0', 'true:0:1 0', 'true:0:1 1', 'false:0:0 0', 'false:0:1 0'])
   })
+})
+
+it('[F4.10] a run whose processes ended ten times is parked: it is not listed as running, its callers know, and restart() continues it', async () => {
+  const file = newFile()
+  const never = Promise.withResolvers<never>()
+  const workflow = (hangs: boolean) => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number })
+    .then(add).then(createStep({ id: 'slow', idempotent: true, inputSchema: number, outputSchema: number, execute: ({ inputData }) => (hangs ? never.promise : { n: inputData.n + 1 }) })).commit()
+  const first = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: workflow(true) })
+  await on(first).createRun({ runId: 'r1' }).startAsync({ inputData: { n: 1 } })
+  await expect.poll(async () => (await on(first).getWorkflowRunById('r1'))?.steps.slow?.status).toBe('running')
+  await first.close()
+  const database = new DatabaseSync(file, { timeout: 60_000 })
+  database.exec('UPDATE heed_runs SET attempts = 10')
+  database.close()
+  const second = new Heed({ storage: new LibSQLStore({ url: `file:${file}` }), workflows: { sums: workflow(false) }, logger: silentLogger })
+  open.push(second)
+  const run = on(second).createRun({ runId: 'r1' })
+  expect(await run.start({ inputData: { n: 1 } })).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
+  expect([(await on(second).listWorkflowRuns({ status: 'running' })).total, (await on(second).listWorkflowRuns({ status: 'parked' })).total]).toEqual([0, 1])
+  expect(await run.restart()).toMatchObject({ status: 'success', result: { n: 3 } })
+})
+
+it('[F1.11] the chunks of a run in memory are streamed, from its start to its end', async () => {
+  const run = sums().createRun()
+  const types: string[] = []
+  const stream = run.stream({ inputData: { n: 1 } })
+  for await (const chunk of stream.fullStream) types.push(chunk.type)
+  expect(types).toEqual(['workflow-start', 'workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-step-start', 'workflow-step-suspended', 'workflow-suspended'])
+  const rest: string[] = []
+  for await (const chunk of run.resumeStream({ resumeData: { n: 1 } }).fullStream) rest.push(chunk.type)
+  expect(rest.at(-1)).toBe('workflow-finish')
+  // Streamed again, the same run publishes nothing more.
+  for await (const chunk of run.stream({ inputData: { n: 1 } }).fullStream) expect(chunk).toBeUndefined()
+  for await (const chunk of run.observe()) expect(chunk).toMatchObject({ type: 'workflow-snapshot', payload: { workflowStatus: 'success' } })
 })

@@ -228,7 +228,7 @@ export class ThreadHost implements RunHost {
     try {
       if (this.#leaseLost) throw this.#leaseLost // The store failed while it began the run.
       const { signal } = this.#stop
-      const work = (trace: RunRequest['trace']) => (run.attempts > maxAttempts ? this.#park(run) : this.#loop(begun, signal, trace))
+      const work = (trace: RunRequest['trace']) => (run.attempts > maxAttempts ? this.#park(begun) : this.#loop(begun, signal, trace))
       const result = await tracedRun(this.#runtime, begun, this.#callers, work)
       if (result.error && this.#callers.length === 0) reportFailure(this.#runtime.logger, run, result.error)
       for (const caller of this.#callers) caller.resolve(result)
@@ -265,7 +265,7 @@ export class ThreadHost implements RunHost {
 
   async #loop(begun: BegunRun, signal: AbortSignal, trace: RunRequest['trace']): Promise<RunResult> {
     const { run, thread, taken, rows } = begun
-    if (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).perform) return this.#work(begun, signal)
+    if (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).perform) return this.#work(begun, signal, trace)
     let started: Run
     try {
       const { options, lost } = restoreOptions(run.options, this.#localOptions)
@@ -305,10 +305,10 @@ export class ThreadHost implements RunHost {
   }
 
   /** Work that plans itself, in place of a run of a model. */
-  async #work(begun: BegunRun, signal: AbortSignal): Promise<RunResult> {
+  async #work(begun: BegunRun, signal: AbortSignal, trace: RunRequest['trace']): Promise<RunResult> {
     const { store } = this.#runtime
     await this.#runtime.agent(begun.run.agentId).perform?.({
-      begun, store, signal, isDraining: () => this.#runtime.draining, emit: (chunk) => this.emit(chunk),
+      begun, store, signal, trace, isDraining: () => this.#runtime.draining, emit: (chunk) => this.emit(chunk),
       commit: ({ step, end, workflow }) => this.commit(workCommit(step, end, workflow)),
       onInterrupt: (listener) => (this.#onInterrupt = listener),
     })
@@ -340,15 +340,19 @@ export class ThreadHost implements RunHost {
   }
 
   /** A run that crashes its process each time must not crash further processes. It stays visible as `parked`. */
-  async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
+  async #park(begun: BegunRun): Promise<RunResult> {
+    const { runId, step, attempts, agentId } = begun.run
     const failure = this.#runtime.lastFailure(this.fence.threadId)
     const cause = failure === undefined ? 'its processes ended before it did' : describe(failure)
     const error = parked(runId, attempts, cause, failure)
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts, cause })
+    const work = this.#runtime.hasAgent(agentId) ? await this.#runtime.agent(agentId).parked?.(begun, this.#runtime.store, error) : undefined
     const { ended, more } = await this.#runtime.store.commitStep(this.fence, {
       runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: errorJSON(error) },
+      ...(work && { workflow: work.workflow }),
     })
     if (ended) this.#hasWork = more
+    if (work) this.emit(work.chunk)
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
   }

@@ -12,7 +12,7 @@ import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
 import { failedResult, type RunResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
-import { childThreadId } from '../../store/contract/thread-row.ts'
+import { childThreadId, isWorkflowThreadId } from '../../store/contract/thread-row.ts'
 import type { BegunRun, Fence, RunEnd, RunRow, StepCommit } from '../../store/contract/threads.ts'
 import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import type { LocalCall } from '../send/waiters.ts'
@@ -177,6 +177,7 @@ export function tracedRun(
 ): Promise<RunResult> {
   const trace = traceRun(runtime.tracing, () => ({
     agent: { id: run.agentId, name: runtime.hasAgent(run.agentId) ? runtime.agent(run.agentId).name : run.agentId },
+    isWorkflow: isWorkflowThreadId(run.agentId),
     runId: run.runId,
     threadId: thread.id,
     resourceId: thread.resourceId,

@@ -38,6 +38,10 @@ export interface Runnable {
    * a commit has ended the run.
    */
   perform?(seat: RunSeat): Promise<void>
+  /** What is recorded of such work when its run is parked, and the chunk that says so. */
+  parked?(
+    begun: BegunRun, store: ThreadStore, error: HeedError,
+  ): Promise<{ workflow: NonNullable<StepCommit['workflow']>; chunk: Chunk } | undefined>
 }
 
 /** What work on a thread gets of its host. */
@@ -46,6 +50,8 @@ export interface RunSeat {
   readonly store: ThreadStore
   /** Aborts when the run is aborted, when the lease is lost, and when the process closes. */
   readonly signal: AbortSignal
+  /** The span of the run, for the spans of its steps. */
+  readonly trace?: RunTrace | undefined
   /** The process is about to close: the work ends at its next boundary, by throwing. */
   isDraining(): boolean
   /** Commits, and takes the signals that have arrived. With `end`, the run ends unless a signal was taken. */

@@ -224,6 +224,8 @@ function chunksOf(readers: Readers, signal: AbortSignal): AsyncIterable<Workflow
   return (async function* () {
     for (;;) {
       yield* waiting.splice(0)
+      // Chunks may have come while the reader had the last ones.
+      if (waiting.length > 0) continue
       if (signal.aborted) return
       await new Promise<void>((resolve) => (wake = resolve))
     }

@@ -4,8 +4,9 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import { workflowRunner } from '../../store/contract/thread-row.ts'
-import type { MailboxRow } from '../../store/contract/threads.ts'
+import type { BegunRun, MailboxRow, ThreadStore, WorkflowCommit } from '../../store/contract/threads.ts'
 import type { PreparedRun, Runnable, RunSeat } from '../../thread/runtime/runnable.ts'
+import { stepError, type Settled } from '../call-step.ts'
 import type { WorkflowChunk } from '../chunk.ts'
 import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
@@ -81,7 +82,21 @@ export class WorkflowRunner implements Runnable {
     }
   }
 
-  async #load({ begun, store }: RunSeat, taken: readonly MailboxRow[]): Promise<Loaded | undefined> {
+  /** The rows stay as they are: a run that is tried again finds which steps were interrupted. */
+  async parked(begun: BegunRun, store: ThreadStore, error: HeedError): ReturnType<NonNullable<Runnable['parked']>> {
+    const seat = { begun, store }
+    const loaded = await this.#load(seat, begun.resumed ? await takenBefore(seat) : begun.taken)
+    if (!loaded || isOver(loaded.head.status)) return undefined
+    const head: RunHead = { ...loaded.head, status: 'parked', error: stepError(error), updatedAt: this.#surroundings.clock.now() }
+    const payload = { workflowStatus: head.status, finalWorkflowResult: null, error: head.error, metadata: {} }
+    const data: WorkflowChunk = { type: 'workflow-finish', runId: head.runId, from: 'WORKFLOW', payload }
+    return {
+      workflow: workflowCommit(head, loaded, loaded.isNew ? [...loaded.rows.values()] : []),
+      chunk: { type: 'data-workflow', runId: begun.run.runId, data },
+    }
+  }
+
+  async #load({ begun, store }: Pick<RunSeat, 'begun' | 'store'>, taken: readonly MailboxRow[]): Promise<Loaded | undefined> {
     const { thread } = begun
     const stored = await store.getWorkflowRun({ threadId: thread.id })
     if (stored) {
@@ -122,9 +137,20 @@ interface Loaded {
 }
 
 /** The signals that the process before took and may not have applied. Applying one twice has no effect. */
-async function takenBefore({ begun: { run, thread }, store }: RunSeat): Promise<MailboxRow[]> {
+async function takenBefore({ begun: { run, thread }, store }: Pick<RunSeat, 'begun' | 'store'>): Promise<MailboxRow[]> {
   const taken = await store.listSignals({ threadId: thread.id }, { states: ['taken'] })
   return taken.filter(({ runId }) => runId === run.runId)
+}
+
+function workflowCommit(head: RunHead, { context, input, isNew }: Loaded, steps: readonly StepRow[]): WorkflowCommit {
+  return {
+    workflowId: head.workflowId,
+    runId: head.runId,
+    status: head.status,
+    head: { ...head, requestContext: context } as unknown as JSONObject,
+    ...(isNew && input !== undefined ? { input } : {}),
+    steps: steps.map((row) => ({ path: row.path, row: row as unknown as JSONObject })),
+  }
 }
 
 function commandsIn(taken: readonly MailboxRow[]): Command[] {
@@ -157,6 +183,10 @@ class SeatHost implements ExecutionHost {
     this.#loaded = loaded
   }
 
+  traced(about: { id: string; path: string; attempt: number }, work: () => Promise<Settled>): Promise<Settled> {
+    return this.#seat.trace?.step(about, work) ?? work()
+  }
+
   /** The thread was aborted: the run is cancelled with its next commit. */
   cancel(execution: Execution): void {
     this.#canceled = true
@@ -186,14 +216,7 @@ class SeatHost implements ExecutionHost {
     const { taken } = await this.#seat.commit({
       step: this.#step++,
       end: rest && !this.#canceled,
-      workflow: {
-        workflowId: head.workflowId,
-        runId: head.runId,
-        status: head.status,
-        head: { ...head, requestContext: loaded.context } as unknown as JSONObject,
-        ...(loaded.isNew && loaded.input !== undefined ? { input: loaded.input } : {}),
-        steps: steps.map((row) => ({ path: row.path, row: row as unknown as JSONObject })),
-      },
+      workflow: workflowCommit(head, loaded, steps),
     })
     loaded.isNew = false
     const commands = commandsIn(taken)

@@ -147,7 +147,7 @@ function workflowCommit(head: RunHead, { context, input, isNew }: Loaded, steps:
     workflowId: head.workflowId,
     runId: head.runId,
     status: head.status,
-    head: { ...head, requestContext: context } as unknown as JSONObject,
+    head: { ...head, requestContext: context },
     ...(isNew && input !== undefined ? { input } : {}),
     steps: steps.map((row) => ({ path: row.path, row: row as unknown as JSONObject })),
   }

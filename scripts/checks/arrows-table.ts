@@ -111,6 +111,7 @@ export const arrows: ArrowTable = {
   // Which runs of an agent are scored, and the service that scores them. It stands below the agent.
   'scorers/sampling.ts': [...base, 'scorers/contract.ts'],
   'scorers/{scoring,scored-run,messages}.ts': [
+    'tracing/**',
     ...base, 'scorers/{contract,messages,scored-run}.ts', 'message/**', 'type run/**', 'thread/**', 'schedule/**', 'type store/contract/**',
   ],
   'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'run/**', 'agent/**'],

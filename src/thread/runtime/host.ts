@@ -341,12 +341,12 @@ export class ThreadHost implements RunHost {
 
   /** A run that crashes its process each time must not crash further processes. It stays visible as `parked`. */
   async #park(begun: BegunRun): Promise<RunResult> {
-    const { runId, step, attempts, agentId } = begun.run
-    const failure = this.#runtime.lastFailure(this.fence.threadId)
+    const [{ runId, step, attempts, agentId }, failure] = [begun.run, this.#runtime.lastFailure(this.fence.threadId)]
     const cause = failure === undefined ? 'its processes ended before it did' : describe(failure)
     const error = parked(runId, attempts, cause, failure)
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts, cause })
-    const work = this.#runtime.hasAgent(agentId) ? await this.#runtime.agent(agentId).parked?.(begun, this.#runtime.store, error) : undefined
+    const agent = this.#runtime.hasAgent(agentId) && this.#runtime.agent(agentId)
+    const work = agent ? await agent.parked?.(begun, this.#runtime.store, error) : undefined
     const { ended, more } = await this.#runtime.store.commitStep(this.fence, {
       runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: errorJSON(error) },
       ...(work && { workflow: work.workflow }),

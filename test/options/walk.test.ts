@@ -10,6 +10,7 @@ import { runs } from './probes/calls.ts'
 import { channelProbes } from './probes/channels.ts'
 import { clientRequests } from './probes/requests.ts'
 import { constructors } from './probes/constructors.ts'
+import { displays } from './probes/displays.ts'
 import { domainStores } from './probes/domain-stores.ts'
 import { evaluations } from './probes/evaluated.ts'
 import { explanations } from './probes/explained.ts'
@@ -25,8 +26,10 @@ import { servers } from './probes/servers.ts'
 import { servings } from './probes/serving.ts'
 import { startedRuns } from './probes/started-runs.ts'
 import { storesAndTools } from './probes/stores-and-tools.ts'
+import { steering } from './probes/steering.ts'
 import { threads } from './probes/threads.ts'
 import { watches } from './probes/watches.ts'
+import { workflowRuns } from './probes/workflow-runs.ts'
 import { workflows } from './probes/workflows.ts'
 import { Recorder } from './recorder.ts'
 import { readTable, writeTable, type Table } from './table.ts'
@@ -34,7 +37,7 @@ import { declared, recorder } from './walked.ts'
 
 const probes = [
   ...startedRuns, ...sent, ...sentInput, ...memories, ...sends, ...runs, ...threads, ...watches, ...channelProbes, ...constructors, ...storesAndTools, ...servers,
-  ...policies, ...clientRequests, ...pages, ...workflows, ...explanations, ...evaluations, ...legacy, ...scripts, ...domainStores, ...scheduled, ...servings,
+  ...policies, ...clientRequests, ...pages, ...workflows, ...explanations, ...evaluations, ...legacy, ...scripts, ...domainStores, ...scheduled, ...servings, ...displays, ...steering, ...workflowRuns,
 ]
 
 /** What is declared, as `Call option`. */

@@ -13,6 +13,7 @@ import * as serverEntry from '../../src/http/server.ts'
 import * as heedEntry from '../../src/index.ts'
 import { ResourceMemory } from '../../src/memory/resource-memory.ts'
 import * as policyEntry from '../../src/policy/index.ts'
+import * as processorsEntry from '../../src/processors/index.ts'
 import * as duckdbEntry from '../../src/recall/stores/duckdb.ts'
 import * as lancedbEntry from '../../src/recall/stores/lancedb.ts'
 import * as scorersEntry from '../../src/scorers/index.ts'
@@ -58,6 +59,7 @@ export const react = recorded('react', reactEntry)
 export const aiSdk = recorded('ai-sdk', aiSdkEntry)
 export const policy = recorded('policy', policyEntry)
 export const channels = recorded('channels', channelsEntry)
+export const processors = recorded('processors', processorsEntry)
 export const scorers = recorded('scorers', scorersEntry)
 export const workflow = recorded('workflows', workflowsEntry)
 export const testing = recorded('testing', testingEntry)

@@ -43,6 +43,7 @@ export const channelProbes: Probe[] = [
       const id = first?.id ?? ''
       expect([(await heed.channels.getReply({ id }))?.id, await heed.channels.getReply({ id, resourceId: 'eve' })]).toEqual([id, null])
       expect((await heed.channels.retryReply({ id, resourceId: 'ada' })).state).toBe('sent')
+      await rejects(() => heed.channels.retryReply({ id, resourceId: 'eve' }), id)
       for (const [field, value] of Object.entries({ resourceId: '', channelId: 5, threadId: '', state: 'x', limit: 0, after: -1 }))
         await rejects(() => heed.channels.listReplies({ [field]: value } as never), field)
       await rejects(() => heed.channels.getReply({ id: '' }), 'id')
@@ -57,6 +58,7 @@ export const channelProbes: Probe[] = [
         { id: 'mum', name: 'Mum', addresses: [{ kind: 'sms', address: '+15550100', since: 5 }, { kind: 'email', address: 'mum@example.com', since: 7 }] },
       ])
       for (const [field, value] of Object.entries({ id: '', name: 5, addresses: 'x' })) await rejects(() => contacts.add({ id: 'x', addresses: [], [field]: value } as never), field)
+      await rejects(() => contacts.add({ id: 'dad', addresses: [{ kind: 'sms', address: '+15550102', since: -1 }] }), 'since')
       for (const [field, value] of Object.entries({ kind: '', address: 'no number', since: -1 }))
         await rejects(() => contacts.addAddress('mum', { kind: 'sms', address: '+15550101', since: 1, [field]: value } as never), field)
     },

@@ -40,6 +40,9 @@ export const constructors: Probe[] = [
       const results: unknown[] = []
       for await (const chunk of (await hidden.agent.stream('Go.')).fullStream) if (chunk.type === 'tool-result') results.push(chunk.payload.result)
       expect(results).toEqual(['hidden'])
+      const seenByReader = open({ tools: { look }, transform: { transformToolPayload: () => 'hidden', targets: ['transcript'] } }, [{ toolCalls: [{ toolName: 'look', input: {} }] }, 'Done.'])
+      for await (const chunk of (await seenByReader.agent.stream('Go.')).fullStream) if (chunk.type === 'tool-result') results.push(chunk.payload.result)
+      expect(results).toEqual(['hidden', 'seen'])
       await rejects(() => new Agent({ id: 'x', model, maxAgentDepth: 0 }), 'maxAgentDepth')
       for (const option of ['instruction', 'tool']) await rejects(() => new Agent({ id: 'x', [option]: {} } as never), option)
     },
@@ -57,6 +60,11 @@ export const constructors: Probe[] = [
       expect(await decided({ default: 'persist', sources: { ci: 'discard' } })).toMatchObject({ status: 'discarded' })
       expect(await decided({ decide: () => ({ action: 'defer', deliverAt: at, reason: 'later' }) })).toMatchObject({ deliverAt: at, deliveryReason: 'later' })
       expect(await decided({ decide: () => ({ action: 'summarize', summaryAt: at }) })).toMatchObject({ summaryAt: at })
+      for (const where of [(one: object) => ({ default: one }), (one: object) => ({ default: 'persist', priorities: { low: one } }), (one: object) => ({ default: 'persist', sources: { ci: one } })]) {
+        expect(await decided(where({ action: 'defer', deliverAt: at, reason: 'later' }))).toMatchObject({ deliverAt: at, deliveryReason: 'later' })
+        expect(await decided(where({ action: 'summarize', summaryAt: at }))).toMatchObject({ summaryAt: at })
+        expect(await decided(where({ action: 'discard' }))).toMatchObject({ status: 'discarded' })
+      }
       for (const policy of [{ fallback: 'deliver' }, { default: { action: 'sing' } }, { default: { action: 'defer', at } }])
         await rejects(() => new Agent({ id: 'x', notifications: { deliveryPolicy: policy as never } }), Object.keys(policy)[0] === 'fallback' ? 'fallback' : 'default')
       await rejects(() => new Agent({ id: 'x', notifications: { policy: 1 } as never }), 'policy')

@@ -26,7 +26,7 @@ const decided = { toolCallId: 'call-7', approvalId: 'approval-7', digest: 'diges
 const about = { attributes: { a: 'attribute-7' }, metadata: { m: 'metadata-7' }, providerOptions: { p: { o: 'option-7' } } }
 const message = { id: 'id-7', contents: 'contents-7', ...about }
 const signal = { type: 'reactive', id: 'id-7', tagName: 'tag-7', contents: 'signal-7', transient: true, ...about }
-const state = { id: 'lane-7', cacheKey: 'key-7', contents: 'state-7', mode: 'delta', value: { v: 'value-7' }, delta: { d: 'delta-7' }, tagName: 'tag-7', signalId: 'signal-7', ...about }
+const state = { id: 'lane-7', cacheKey: 'key-7', contents: 'state-7', mode: 'snapshot', value: { v: 'value-7' }, delta: { d: 'delta-7' }, tagName: 'tag-7', signalId: 'signal-7', ...about }
 const notification = {
   id: 'notification-7', source: 'sender-7', kind: 'kind-7', summary: 'summary-7', priority: 'urgent', payload: { p: 'payload-7' }, dedupeKey: 'dedupe-7', coalesceKey: 'coalesce-7',
   attributes: { a: 'attribute-7' }, metadata: { m: 'metadata-7' },
@@ -96,7 +96,7 @@ const requests: Record<string, Request> = {
   'NotificationsClient.retry': { call: (agent, options) => agent.notifications.retry(options), options: { ...scope, ids: ['notification-7'] } },
   'SchedulesClient.create': {
     call: (agent, options) => agent.schedules.create(options),
-    options: { id: 'schedule-7', ...scope, cron: 'cron-7', every: 77, at: '2026-01-07T00:00:00.000Z', timeZone: 'zone-7', overlap: 'replace', missed: 'once', message: { contents: 'contents-7', ...about }, signal: { type: 'reactive', contents: 'signal-7', tagName: 'tag-7', transient: true, ...about } },
+    options: { id: 'schedule-7', ...scope, cron: 'cron-7', every: 77, at: '2026-01-07T00:00:00.000Z', timeZone: 'zone-7', overlap: 'replace', missed: 'once', message: { id: 'message-8', contents: 'contents-7', attributes: { a: 'attribute-8' }, metadata: { m: 'metadata-8' }, providerOptions: { p: { o: 'option-8' } } }, signal: { id: 'signal-9', type: 'reactive', contents: 'signal-7', tagName: 'tag-7', transient: true, ...about } },
   },
   'SchedulesClient.list': { call: (agent, options) => agent.schedules.list(options), options: { ...scope, status: 'paused', limit: 77, after: 'after-7' } },
   'AgentClient.listQueued': { call: (agent, options) => agent.listQueued(options), options: scope },
@@ -119,6 +119,23 @@ const requests: Record<string, Request> = {
   'MemoryClient.seekMessages before': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', before: 'message-7' } },
   'MemoryClient.seekMessages after': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', after: 'message-7' } },
   'MemoryClient.seekMessages at': { call: (_, options, client) => client.memory().seekMessages(options), options: { threadId: 'thread-7', at: 77 } },
+  'MemoryClient.listThreads of a resource': { call: (_, options, client) => client.memory().listThreads(options), options: { resourceId: 'resource-7' } },
+  'HeedClient.subscribeToThreads': { call: (_, options, client) => client.subscribeToThreads(options), options: { agentId: 'agent-7', resourceId: 'resource-7' } },
+  'AgentClient.watchThread': {
+    call: (agent, options) => agent.watchThread(options).chunks({ maxRetries: 0 }).next().catch(() => {}),
+    options: { ...scope, after: 'cursor-7', inbox: true, watches: true },
+  },
+  'AgentClient.watchThread from a snapshot': { call: (agent, options) => agent.watchThread(options).chunks({ maxRetries: 0 }).next().catch(() => {}), options: { ...scope, snapshot: true } },
+  'AgentClient.awaitSignal': {
+    call: (agent, options) => agent.awaitSignal(options),
+    options: {
+      ...scope, id: 'watch-7',
+      watch: {
+        description: 'description-7', mode: 'continuous', expected_categories: ['category-7'], expected_channels: ['channel-7'], expected_contacts: ['contact-7'],
+        expires_at: '2026-01-07T00:00:00.000Z', expires_in_minutes: 76, max_evaluations: 77, look_back_seconds: 78, result_schema: { type: 'schema-7' }, exclusive: true, judge_may_end: true,
+      },
+    },
+  },
   'SchedulesClient.get': { call: (agent, options) => agent.schedules.get(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
   'SchedulesClient.resume': { call: (agent, options) => agent.schedules.resume(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },
   'SchedulesClient.remove': { call: (agent, options) => agent.schedules.remove(options), options: { id: 'schedule-7', resourceId: 'resource-7' }, names: { id: 'scheduleId' } },

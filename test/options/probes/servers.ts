@@ -113,6 +113,7 @@ export const servers: Probe[] = [
       const target = { ...thread, agentId: 'guide' }
       await shop.subscribe({ ...target, externalId: 'paid', metadata: { m: 1 } })
       await shop.subscribe({ ...target, threadId: 'thread-2', externalId: 'sent' })
+      expect((await shop.listSubscriptions({ externalId: 'paid' })).subscriptions[0]?.metadata).toEqual({ m: 1 })
       const ids = async (query: object) => (await shop.listSubscriptions(query)).subscriptions.map(({ externalId }) => externalId)
       expect([await ids({ threadId: 'thread-2' }), await ids({ externalId: 'paid' }), await ids({ resourceId: 'other' })]).toEqual([['sent'], ['paid'], []])
       const first = await shop.listSubscriptions({ limit: 1 })

@@ -178,7 +178,7 @@ export const arrows: ArrowTable = {
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
     'message/**', 'base/arguments.ts', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**',
-    'type signals/**', 'type thread/**', 'type store/**', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type workflow/**', 'type machine.ts', 'type base/**',
+    'type signals/**', 'type thread/**', 'type store/**', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type workflow/**', 'type editor/**', 'type machine.ts', 'type base/**',
   ],
   'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**', 'studio/**'],
 }

@@ -20,6 +20,7 @@ import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, typ
 import { checkPromptOptions, checkRunOptions, checkSend, decisionFields, listed, scopeFields } from './fields.ts'
 import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
+import { EditorClient } from './editor.ts'
 import { SchedulesClient } from './schedules.ts'
 import { subscribeFields, ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
 
@@ -94,7 +95,7 @@ export interface ParkedRun extends Required<ThreadScope> {
 
 /** A run of a thread with what was done in it. Times are ISO strings. */
 export interface ThreadRun extends Required<ThreadScope>, Pick<
-  RunDetails, 'runId' | 'agentId' | 'status' | 'epoch' | 'step' | 'attempts' | 'usage' | 'error' | 'lost'
+  RunDetails, 'runId' | 'agentId' | 'status' | 'epoch' | 'step' | 'attempts' | 'usage' | 'error' | 'lost' | 'edit'
 > {
   startedAt: string
   endedAt?: string
@@ -118,6 +119,7 @@ export class AgentClient {
   readonly id: string
   readonly notifications: NotificationsClient
   readonly schedules: SchedulesClient
+  readonly editor: EditorClient
   readonly #connection: Connection
   readonly #path: string
 
@@ -128,6 +130,7 @@ export class AgentClient {
     this.#path = `/agents/${encodeURIComponent(id)}`
     this.notifications = new NotificationsClient(connection, this.#path)
     this.schedules = new SchedulesClient(connection, this.#path)
+    this.editor = new EditorClient(connection, this.#path)
   }
 
   details(): Promise<AgentDetails> {

@@ -13,7 +13,7 @@ const stateFields = [
 /** The options of a run that can be sent as JSON. */
 const runFields = [
   'maxSteps', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions', 'requestContext', 'instructions', 'system',
-  'structuredOutput', 'requireToolApproval', 'clientTools',
+  'structuredOutput', 'requireToolApproval', 'clientTools', 'agentVersion',
 ]
 
 /** The agent and the thread of a page. Without this check, a missing one would be noticed by the first request alone. */
@@ -55,7 +55,7 @@ export function checkStreamOptions(ifIdle: unknown): void {
 }
 
 /** The options of a run that change its prompt, and can be sent as JSON. */
-const promptFields = ['activeTools', 'requestContext', 'instructions', 'system', 'structuredOutput', 'clientTools']
+const promptFields = ['activeTools', 'requestContext', 'instructions', 'system', 'structuredOutput', 'clientTools', 'agentVersion']
 
 /** The options of `explainPrompt()`. */
 export function checkPromptOptions(options: Record<string, unknown>): void {

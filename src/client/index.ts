@@ -169,6 +169,7 @@ export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, Thre
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
+export type { EditorClient, EditPage, RemoteEditableAgent } from './editor.ts'
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { Reconnect } from './reconnecting.ts'
 export type { ProcessOptions, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'

@@ -20,6 +20,7 @@ export function request(path: string, method: string, { parameters, requestBody 
   const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
   const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
   if (parameters.some(({ name }) => name === 'searchQuery')) search.set('searchQuery', 'Hello')
+  if (path.endsWith('/versions/compare')) for (const name of ['from', 'to']) search.set(name, '0')
   const schema = requestBody?.content['application/json'].schema
   const body = schema && {
     ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),
@@ -39,5 +40,5 @@ export function request(path: string, method: string, { parameters, requestBody 
 
 const samples: Record<string, unknown> = {
   message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane-1', cacheKey: 'k2', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-2'], messageIds: ['sig-1'], workingMemory: 'x',
-  status: 'archived',
+  status: 'archived', base: 0, overrides: { instructions: 'Edited.' }, expected: 0, version: 0,
 }

@@ -62,8 +62,9 @@ describe('the scopes of a principal', () => {
       approve: ['/agents/guide/send-tool-approval', { threadId: 'none', approved: true }], memory: ['/memory/threads', { threadId: 'made' }],
       schedule: ['/agents/guide/watches', { threadId: 'one', watch: { description: 'x', expected_channels: ['sms'] } }],
       notify: ['/agents/guide/notifications', { threadId: 'one', notification: { source: 'x', kind: 'x', summary: 'x' } }], operate: ['/metrics'],
+      edit: ['/agents/guide/editor'],
     }
-    for (const [scope, [path, body]] of Object.entries(allowed)) expect([scope, (await as(`only-${scope}`, path, body)).http]).toEqual([scope, scope === 'approve' ? 409 : 200])
+    for (const [scope, [path, body]] of Object.entries(allowed)) expect([scope, (await as(`only-${scope}`, path, body)).http]).toEqual([scope, { approve: 409, edit: 403 }[scope] ?? 200])
   })
 
   it('[H8.1] an end user reads, sends and runs; it may decline a call, and not approve it unless the author of the agent says so', async () => {

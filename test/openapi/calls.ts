@@ -65,6 +65,25 @@ export const calls: Calls = {
   },
   '/api/agents': { get: ({ client }) => client.GET('/api/agents', {}) },
   '/api/agents/{agentId}': { get: ({ client }) => client.GET('/api/agents/{agentId}', { params: inAgent }) },
+  '/api/agents/{agentId}/editor': { get: ({ client }) => client.GET('/api/agents/{agentId}/editor', { params: inAgent }) },
+  '/api/agents/{agentId}/versions': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/versions', { params: { ...inAgent, query: { before: 9, limit: 5 } } }),
+    post: ({ client }) => client.POST('/api/agents/{agentId}/versions', { params: inAgent, body: { base: 1, overrides: { tools: { pay: false } }, why: 'Safer.' } }),
+  },
+  '/api/agents/{agentId}/versions/compare': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/versions/compare', { params: { ...inAgent, query: { from: 0, to: 1 } } }),
+  },
+  '/api/agents/{agentId}/versions/{version}': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '1' } } }),
+  },
+  '/api/agents/{agentId}/releases': {
+    get: ({ client }) => client.GET('/api/agents/{agentId}/releases', { params: { ...inAgent, query: { limit: 5 } } }),
+    post: ({ client }) =>
+      client.POST('/api/agents/{agentId}/releases', { params: inAgent, body: { version: 0, expected: 1, rules: [{ version: 1, percent: 20, context: { plan: ['pro'] } }], why: 'A test.' } }),
+  },
+  '/api/agents/{agentId}/releases/rollback': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/releases/rollback', { params: inAgent, body: { expected: 1, to: 0, why: 'Worse.' } }),
+  },
   '/api/agents/{agentId}/tools/{toolId}': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/tools/{toolId}', { params: { path: { agentId, toolId: 'pay' } } }),
   },

@@ -8,6 +8,7 @@ import { Ajv } from 'ajv'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Channel, directChannel } from '../../src/channel/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { Agent, createTool, Heed, HeedError, Memory, silentLogger } from '../../src/index.ts'
 import { WebhookSignals } from '../../src/sources/index.ts'
@@ -53,8 +54,9 @@ function parts({ file }: Parts) {
   })
   const channel = new Channel({ id: 'phone', adapter: phone, resourceId: 'user-1', mode: 'message', agent })
   const storage = new LibSQLStore({ url: `file:${file}` })
-  const heed = new Heed({ agents: { guide: agent }, workflows: { asking: asking() }, storage, sources: [shop], channels: [channel], logger: silentLogger })
-  return { phone, shop, agent, heed, storage, model: used }
+  const editor = new HeedEditor()
+  const heed = new Heed({ agents: { guide: agent }, workflows: { asking: asking() }, storage, sources: [shop], channels: [channel], logger: silentLogger, editor })
+  return { phone, shop, agent, heed, storage, editor, model: used }
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-openapi-'))
@@ -74,8 +76,10 @@ function prepare(waiting: Waiting | undefined) {
 async function furnished(waiting: Waiting | undefined): Promise<{ file: string; made: Made }> {
   const file = join(folder, `${waiting ?? 'plain'}.db`)
   if (waiting === 'parked') await park(file)
-  const { phone, shop, agent, heed, storage } = parts({ file })
+  const { phone, shop, agent, heed, storage, editor } = parts({ file })
   await heed.start()
+  await editor.save('guide', { base: 0, by: 'ann', instructions: 'Edited.' })
+  await editor.publish('guide', { version: 1, expected: 0, by: 'ann' })
   if (waiting === 'parked') await soon(() => storage.countRuns({ status: ['parked'] })).toBe(1)
   else await agent.sendMessage({ contents: 'Hi', id: 'sent-1' }, scope).outcome
   await soon(() => agent.activeRun(scope)).toBeNull()

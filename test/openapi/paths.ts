@@ -17,6 +17,34 @@ export interface paths {
     /** One tool of an agent */
     get: operations["getAgentsAgentIdToolsToolId"];
   };
+  "/api/agents/{agentId}/editor": {
+    /** What may be edited of an agent, its latest version and its newest release */
+    get: operations["getAgentsAgentIdEditor"];
+  };
+  "/api/agents/{agentId}/versions": {
+    /** The versions of an agent, newest first */
+    get: operations["getAgentsAgentIdVersions"];
+    /** Stores a draft on top of the latest version */
+    post: operations["postAgentsAgentIdVersions"];
+  };
+  "/api/agents/{agentId}/versions/compare": {
+    /** What differs between two versions; 0 is code without overrides */
+    get: operations["getAgentsAgentIdVersionsCompare"];
+  };
+  "/api/agents/{agentId}/versions/{version}": {
+    /** One version */
+    get: operations["getAgentsAgentIdVersionsVersion"];
+  };
+  "/api/agents/{agentId}/releases": {
+    /** Who changed what runs get, when, why and to what; newest first */
+    get: operations["getAgentsAgentIdReleases"];
+    /** Lets runs that begin from now on have a version */
+    post: operations["postAgentsAgentIdReleases"];
+  };
+  "/api/agents/{agentId}/releases/rollback": {
+    /** Lets runs have again what they had with an earlier release */
+    post: operations["postAgentsAgentIdReleasesRollback"];
+  };
   "/api/agents/{agentId}/send-message": {
     /** Sends a message to the active run, or starts one */
     post: operations["postAgentsAgentIdSendMessage"];
@@ -572,6 +600,373 @@ export interface operations {
       };
     };
   };
+  /** What may be edited of an agent, its latest version and its newest release */
+  getAgentsAgentIdEditor: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What may be edited of an agent, its latest version and its newest release */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            name: string;
+            editable: {
+              instructions: boolean;
+              tools: unknown;
+            };
+            code: {
+              instructions?: string[];
+              tools?: {
+                  name: string;
+                  description: string;
+                }[];
+            };
+            latest: {
+              agentId: string;
+              version: number;
+              base: number;
+              overrides: {
+                [key: string]: unknown;
+              };
+              by: string;
+              why?: string;
+              createdAt: string;
+            } | null;
+            isDraft: boolean;
+            release: {
+              agentId: string;
+              release: number;
+              version: number;
+              rules?: {
+                  [key: string]: unknown;
+                }[];
+              restores?: number;
+              by: string;
+              why?: string;
+              createdAt: string;
+            } | null;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of an agent, newest first */
+  getAgentsAgentIdVersions: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description The versions of an agent, newest first */
+      200: {
+        content: {
+          "application/json": {
+            versions: {
+                agentId: string;
+                version: number;
+                base: number;
+                overrides: {
+                  [key: string]: unknown;
+                };
+                by: string;
+                why?: string;
+                createdAt: string;
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft on top of the latest version */
+  postAgentsAgentIdVersions: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          base: number;
+          overrides: {
+            [key: string]: unknown;
+          };
+          why?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a draft on top of the latest version */
+      200: {
+        content: {
+          "application/json": {
+            agentId: string;
+            version: number;
+            base: number;
+            overrides: {
+              [key: string]: unknown;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            created: boolean;
+            stripped: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions; 0 is code without overrides */
+  getAgentsAgentIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions; 0 is code without overrides */
+      200: {
+        content: {
+          "application/json": {
+            differences: {
+                field: string;
+                from: unknown;
+                to: unknown;
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One version */
+  getAgentsAgentIdVersionsVersion: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description One version */
+      200: {
+        content: {
+          "application/json": {
+            agentId: string;
+            version: number;
+            base: number;
+            overrides: {
+              [key: string]: unknown;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Who changed what runs get, when, why and to what; newest first */
+  getAgentsAgentIdReleases: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description Who changed what runs get, when, why and to what; newest first */
+      200: {
+        content: {
+          "application/json": {
+            releases: {
+                agentId: string;
+                release: number;
+                version: number;
+                rules?: {
+                    [key: string]: unknown;
+                  }[];
+                restores?: number;
+                by: string;
+                why?: string;
+                createdAt: string;
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs that begin from now on have a version */
+  postAgentsAgentIdReleases: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          version: number;
+          expected: number;
+          rules?: {
+              version: number;
+              context?: {
+                [key: string]: unknown[];
+              };
+              resources?: string[];
+              percent?: number;
+            }[];
+          why?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs that begin from now on have a version */
+      200: {
+        content: {
+          "application/json": {
+            agentId: string;
+            release: number;
+            version: number;
+            rules?: {
+                [key: string]: unknown;
+              }[];
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs have again what they had with an earlier release */
+  postAgentsAgentIdReleasesRollback: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          expected: number;
+          to?: number;
+          why?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs have again what they had with an earlier release */
+      200: {
+        content: {
+          "application/json": {
+            agentId: string;
+            release: number;
+            version: number;
+            rules?: {
+                [key: string]: unknown;
+              }[];
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** Sends a message to the active run, or starts one */
   postAgentsAgentIdSendMessage: {
     parameters: {
@@ -644,6 +1039,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              agentVersion?: number;
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -785,6 +1181,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              agentVersion?: number;
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -922,6 +1319,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              agentVersion?: number;
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1060,6 +1458,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              agentVersion?: number;
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1739,6 +2138,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
+              agentVersion?: number;
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -3077,6 +3477,7 @@ export interface operations {
             clientTools?: {
               [key: string]: unknown;
             };
+            agentVersion?: number;
             maxSteps?: number;
             toolChoice?: unknown;
             modelSettings?: {
@@ -3714,6 +4115,10 @@ export interface operations {
         content: {
           "application/json": {
             runs: ({
+                edit?: {
+                  version: number;
+                  release?: number;
+                };
                 runId: string;
                 threadId: string;
                 resourceId: string;
@@ -3938,6 +4343,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          agentVersion?: number;
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4060,6 +4466,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          agentVersion?: number;
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4142,6 +4549,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          agentVersion?: number;
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4224,6 +4632,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
+          agentVersion?: number;
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -4254,6 +4663,10 @@ export interface operations {
       200: {
         content: {
           "application/json": {
+            edit?: {
+              version: number;
+              release?: number;
+            };
             parts: {
                 [key: string]: unknown;
               }[];

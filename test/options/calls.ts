@@ -15,7 +15,10 @@ export const calls: Calls = {
   pg: ['new PostgresStore', 'new PgVector'],
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
-  client: ['HeedClient', 'AgentClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription', 'ThreadListSubscription', 'WorkflowClient', 'WorkflowRunClient'],
+  client: [
+    'HeedClient', 'AgentClient', 'EditorClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription', 'ThreadListSubscription', 'WorkflowClient',
+    'WorkflowRunClient',
+  ],
   react: ['useThread', 'WatchedThread'],
   'ai-sdk': ['HeedChatTransport', 'answersWhatWaits'],
   processors: [

@@ -84,6 +84,13 @@ export const cited: Cited[] = [
     },
   },
   {
+    file: 'test/editor/http.test.ts',
+    covers: {
+      'EditorClient.save': 'base instructions tools tools.description why', 'EditorClient.publish': 'version expected rules rules.version rules.context rules.resources rules.percent why',
+      'EditorClient.rollBack': 'expected to why', 'EditorClient.listVersions': 'before limit', 'EditorClient.listReleases': 'before limit', 'EditorClient.compare': 'from to',
+    },
+  },
+  {
     file: 'test/editor/editor.test.ts', title: '[O2.10] agentVersion counts through every call',
     covers: {
       'Agent.generate': 'agentVersion', 'Agent.stream': 'agentVersion', 'Agent.generateLegacy': 'agentVersion', 'Agent.streamLegacy': 'agentVersion',

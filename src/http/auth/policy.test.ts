@@ -13,7 +13,9 @@ describe('what a request asks of the policies', () => {
     const asked = (action?: string) =>
       routes.filter((route) => policyQuestion(route, call())?.action === action).map(({ method, path }) => `${method} ${path}`)
     expect(asked()).toEqual([
-      'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId', 'GET /memory/status', 'GET /memory/config',
+      'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId',
+      ...['GET /editor', 'GET /versions', 'POST /versions', 'GET /versions/compare', 'GET /versions/:version', 'GET /releases', 'POST /releases', 'POST /releases/rollback'].map((route) => route.replace(' ', ' /agents/:agentId')),
+      'GET /memory/status', 'GET /memory/config',
       'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
       'GET /openapi.json',
     ])

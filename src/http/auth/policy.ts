@@ -41,6 +41,8 @@ export interface PolicyCall {
 const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
   '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
+  '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
+  '/agents/:agentId/releases', '/agents/:agentId/releases/rollback',
 ])
 
 export function isWithoutThread(path: string): boolean {

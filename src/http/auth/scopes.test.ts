@@ -44,6 +44,10 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     'POST /memory/threads', `PATCH ${memory}`, `DELETE ${memory}`, `POST ${memory}/clone`, `POST ${memory}/transfer`, 'POST /memory/save-messages', 'POST /memory/messages/delete',
     'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`, `DELETE ${workflowRun}`,
   ],
+  edit: [
+    `GET ${agent}/editor`, `GET ${agent}/versions`, `POST ${agent}/versions`, `GET ${agent}/versions/compare`, `GET ${agent}/versions/:version`, `GET ${agent}/releases`,
+    `POST ${agent}/releases`, `POST ${agent}/releases/rollback`,
+  ],
   operate: [`POST ${agent}/explain-prompt`, `GET ${thread}/runs/:runId/steps/:step/prompt`, 'GET /processes', 'POST /tick', 'GET /metrics'],
 }
 

@@ -6,9 +6,10 @@ import { isOperator, type Principal } from './principal.ts'
 /**
  * What a principal may do with the threads of its resources. `send`: messages, and what concerns the own ones: aborts, the queue, declines.
  * `run`: `generate` and `stream`. `memory`: change threads, messages and working memory. `notify`: signals and notifications of systems.
- * `operate`: what concerns the whole server, and the prompts of agents.
+ * `edit`: the versions of agents, which reach the runs of all resources. `operate`: what concerns the whole server, and the prompts of
+ * agents.
  */
-export type PrincipalScope = 'read' | 'send' | 'run' | 'approve' | 'memory' | 'schedule' | 'notify' | 'operate'
+export type PrincipalScope = 'read' | 'send' | 'run' | 'approve' | 'memory' | 'schedule' | 'notify' | 'edit' | 'operate'
 
 const tenant: readonly PrincipalScope[] = ['read', 'send', 'run', 'approve', 'memory', 'schedule', 'notify']
 
@@ -16,11 +17,12 @@ const tenant: readonly PrincipalScope[] = ['read', 'send', 'run', 'approve', 'me
 export const principalScopes: Readonly<Record<'endUser' | 'tenant' | 'operator', readonly PrincipalScope[]>> = {
   endUser: ['read', 'send', 'run'],
   tenant,
-  operator: [...tenant, 'operate'],
+  operator: [...tenant, 'edit', 'operate'],
 }
 
-/** Without `scopes`, a principal has all of them except for `operate`, which `operator` and access to all resources imply. */
+/** Without `scopes`, a principal has all of them except for `edit` and `operate`, which `operator` and access to all resources imply. */
 export function hasScope(principal: Principal, scope: PrincipalScope): boolean {
+  if (scope === 'edit') return principal.scopes?.includes('edit') ?? isOperator(principal)
   return scope === 'operate' ? isOperator(principal) : (principal.scopes?.includes(scope) ?? true)
 }
 
@@ -34,6 +36,7 @@ export function scopeOfRequest(
   { path, read, anonymous }: Pick<Route, 'path' | 'read' | 'anonymous'>, body: Readonly<Record<string, unknown>> = {},
 ): PrincipalScope | undefined {
   if (ofOperators.has(path)) return 'operate'
+  if (ofEditors.test(path)) return 'edit'
   if (anonymous || isWithoutThread(path)) return undefined
   const ofWorkflow = workflowScopes.find(([paths]) => paths.test(path))
   if (ofWorkflow) return read ? 'read' : ofWorkflow[1]
@@ -47,6 +50,8 @@ const ofOperators: ReadonlySet<string> = new Set([
   '/tick', '/metrics', '/processes', '/agents/:agentId/explain-prompt',
   '/agents/:agentId/threads/:threadId/runs/:runId/steps/:step/prompt',
 ])
+
+const ofEditors = /^\/agents\/:agentId\/(editor$|versions|releases)/
 
 const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { isPlainObject } from '../../base/json.ts'
 import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import type { RequestContext } from '../../run/request-context.ts'
-import { isLimited } from '../auth/scopes.ts'
+import { checkScope, isLimited } from '../auth/scopes.ts'
 import type { Call } from '../route.ts'
 import { acceptOutsideSchema } from '../../schema/outside-schema.ts'
 import { runOptions } from '../schema/schemas.ts'
@@ -65,11 +65,13 @@ export function readStreamOptions(
   return options instanceof Promise ? options.then((resolved) => ({ ...resolved, ...own })) : { ...options, ...own }
 }
 
-/** Options that do not need the permission of the agent's author: they change nothing of the agent. */
-const unrestricted = new Set(['requestContext'])
+/** Options that do not need the permission of the agent's author: they change nothing of the agent, or have a scope of their own. */
+const unrestricted = new Set(['requestContext', 'agentVersion'])
 
 /** Rejects an option that the agent's author does not let limited principals set, by its name. */
 function checkRunOptions({ agent, principal }: OptionsCall, body: Record<string, unknown>): void {
+  // A draft is for principals that edit: no other may choose what was not published.
+  if (body.agentVersion !== undefined) checkScope(principal, 'edit', false)
   if (!isLimited(principal)) return
   const allowed: readonly string[] = agent.remote?.options ?? defaultRemoteOptions
   for (const name of Object.keys(body)) {

@@ -1,3 +1,4 @@
+import { editor } from '../editor-routes.ts'
 import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
@@ -23,6 +24,7 @@ import { workflows } from './workflows.ts'
 export function allRoutes(sources: Operations): Route[] {
   return [
     ...agents,
+    ...editor,
     ...sends,
     ...subscriptions,
     ...threadState,

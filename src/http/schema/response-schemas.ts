@@ -184,9 +184,10 @@ const runDecision = having(
   },
   ['toolCallId', 'toolName', 'kind', 'at'],
 )
+const edit = having({ version: count, release: count }, ['version'])
 const threadRun = having(
   {
-    runId: text, threadId: text, resourceId: text, agentId: text, status: runStatus, epoch: count, step: count, attempts: count,
+    edit, runId: text, threadId: text, resourceId: text, agentId: text, status: runStatus, epoch: count, step: count, attempts: count,
     startedAt: text, endedAt: text, suspendedAt: text, usage: record, error: anything, lost: listOf(text), steps: listOf(step),
     takeovers: listOf(takeover), decisions: listOf(runDecision),
   },
@@ -203,8 +204,31 @@ export const stepPrompt = having(
 )
 export const retried = having({ accepted: { const: true }, runId: text }, ['accepted', 'runId'])
 export const explainedPrompt = having(
-  { parts: listOf(record), tokens: count, bytes: count, prefix: anything, fingerprints: listOf(anything) },
+  { edit, parts: listOf(record), tokens: count, bytes: count, prefix: anything, fingerprints: listOf(anything) },
   ['parts', 'tokens', 'bytes', 'fingerprints'],
+)
+
+const authored = { by: text, why: text, createdAt: text }
+const versionFields = { agentId: text, version: count, base: count, overrides: record, ...authored }
+const versionNames = ['agentId', 'version', 'base', 'overrides', 'by', 'createdAt']
+export const agentVersion = having(versionFields, versionNames)
+export const savedVersion = having({ ...versionFields, created: flag, stripped: listOf(text) }, [...versionNames, 'created', 'stripped'])
+export const versionPage = having({ versions: listOf(agentVersion), next: count }, ['versions'])
+export const release = having(
+  { agentId: text, release: count, version: count, rules: listOf(record), restores: count, ...authored },
+  ['agentId', 'release', 'version', 'by', 'createdAt'],
+)
+export const releasePage = having({ releases: listOf(release), next: count }, ['releases'])
+export const editDifferences = having(
+  { differences: listOf(having({ field: text, from: anything, to: anything }, ['field', 'from', 'to'])) }, ['differences'],
+)
+export const editableAgent = having(
+  {
+    id: text, name: text, editable: having({ instructions: flag, tools: anything }, ['instructions', 'tools']),
+    code: having({ instructions: listOf(text), tools: listOf(having({ name: text, description: text }, ['name', 'description'])) }),
+    latest: { anyOf: [agentVersion, { type: 'null' }] }, isDraft: flag, release: { anyOf: [release, { type: 'null' }] },
+  },
+  ['id', 'name', 'editable', 'code', 'latest', 'isDraft', 'release'],
 )
 
 const laneMode = { enum: ['snapshot', 'delta'] }

@@ -30,7 +30,7 @@ const samples: Record<string, unknown> = {
   clientTools: { look: { description: 'x', inputSchema: { type: 'object', properties: {} } } }, jsonPromptInjection: true, name: 'x', description: 'x', metadata: { a: 1 }, title: 'x',
   lastMessages: 3, semanticRecall: false, readOnly: true, save: true, attributes: { from: 'x' }, options: {}, memory: {}, ifActive: {}, ifIdle: {}, streamOptions: {}, declineContext: {},
   reason: 'x', format: 'chunks', at: '2099-01-01T00:00:00Z', every: 3_600_000, timeZone: 'Europe/Berlin', overlap: 'skip', missed: 'skip', readMessages: true, clearPendingSignals: true,
-  runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1,
+  runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1, agentVersion: 0, why: 'x', rules: [], to: 0, base: 0, expected: 0, overrides: { instructions: 'x' },
 }
 
 /** Options that decide what the request is about: the request of the matrix has them, and `routes.txt` says who may. */

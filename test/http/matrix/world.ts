@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { expect } from 'vitest'
+import { HeedEditor } from '../../../src/editor/index.ts'
 import { createHandler, apiKeys, principalScopes, type Principal } from '../../../src/http/server.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../../src/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
@@ -59,7 +60,7 @@ export class Matrix {
       id: 'guide', model: model(), tools: { pay, ask }, notifications: { deliveryPolicy: { default: 'persist', priorities: { medium: 'persist' } } },
       memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true, scope: 'thread' } }),
     })
-    this.#heed = new Heed({ agents: { guide: this.#agent }, workflows: { asking: asking() }, storage: new InMemoryStore(), logger: silentLogger })
+    this.#heed = new Heed({ agents: { guide: this.#agent }, workflows: { asking: asking() }, storage: new InMemoryStore(), logger: silentLogger, editor: new HeedEditor() })
     const auth = apiKeys(Object.fromEntries(Object.entries(principals).map(([id, principal]) => [keyOf(id), { id, ...principal }])))
     this.#handler = createHandler(this.#heed, { auth, limits: { requests: false } })
   }

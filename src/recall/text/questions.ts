@@ -16,9 +16,9 @@ export const determiner = anyOf('this that these those the a an my your his her 
 const subject = `(?:${pronoun}|${determiner})`
 export const interrogative = anyOf('what which who whom whose when where why how')
 /*
- * Each thread that indexes or searches compiles these patterns, which took a tenth of a second as plain alternatives of `\p{L}` without regard to
- * case. So they are matched against lower case, a word is anything but spaces and marks, and a pattern is compiled for a sentence with one of its
- * first words.
+ * Each thread that indexes or searches compiles these patterns, which took a tenth of a second as plain alternatives of `\p{L}` without
+ * regard to case. So they are matched against lower case, a word is anything but spaces and marks, and a pattern is compiled for a sentence
+ * with one of its first words.
  */
 
 export const word = '[^\\s!-&(-,./:-@[-`{-~¡«»¿\u2010-\u2018\u201A-\u201F…、。「」！（），：；？]+'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../src/http/server.ts'
 import { Agent, Heed, InMemoryStore, Memory, RequestContext, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
@@ -100,5 +101,19 @@ describe('explainPrompt', () => {
     expect(await told('third')).toEqual(['input', 'third'])
     await kept.updateWorkingMemory({ ...target, workingMemory: `${many}\n- Likes trains.` })
     expect(await told('fourth')).toEqual(['context', expect.stringContaining('mode="delta"')])
+  })
+
+  it('[G1.21] rejects by name what changes no prompt, also over HTTP', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel([]) })
+    const heed = new Heed({ agents: { a: agent }, storage: new InMemoryStore() })
+    const rejected = { code: 'unsupported_option', details: { option: 'maxSteps' } }
+    await expect(agent.explainPrompt('Hi', { maxSteps: 2 } as never)).rejects.toMatchObject(rejected)
+    const handler = createHandler(heed, { auth: 'local' })
+    const answer = await handler(new Request('http://localhost/api/agents/a/explain-prompt', {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ messages: 'Hi', maxSteps: 2 }),
+    }))
+    expect(answer.status).toBe(400)
+    expect(JSON.stringify(await answer.json())).toContain('maxSteps')
+    await heed.close()
   })
 })

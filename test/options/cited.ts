@@ -86,7 +86,7 @@ export const cited: Cited[] = [
   {
     file: 'test/editor/http.test.ts',
     covers: {
-      'EditorClient.save': 'base instructions tools tools.description why', 'EditorClient.publish': 'version expected rules rules.version rules.context rules.resources rules.percent why',
+      'EditorClient.save': 'base instructions tools tools.*.description why', 'EditorClient.publish': 'version expected rules rules.version rules.context rules.resources rules.percent why',
       'EditorClient.rollBack': 'expected to why', 'EditorClient.listVersions': 'before limit', 'EditorClient.listReleases': 'before limit', 'EditorClient.compare': 'from to',
     },
   },

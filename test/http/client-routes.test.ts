@@ -31,18 +31,20 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
   const memory = client.memory()
   const thread = { threadId: 't', resourceId: 'r' }
   const workflow = client.getWorkflow('asking')
-  for (const holder of [client, guide, guide.notifications, guide.schedules, memory, workflow, workflow.createRun()] as object[]) {
+  for (const holder of [client, guide, guide.notifications, guide.schedules, memory, workflow, workflow.createRun(), guide.editor] as object[]) {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(holder))) {
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue
       // Calls take one object with names, or a name, or messages: what is asked for is in the path.
       for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', watch: {}, sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [], reconnect: false }, { watchId: 'x', reconnect: false }, 't']) {
         const given: unknown = typeof argument === 'string' ? argument : { ...argument }
+        const options = { runId: 'x' }
         // The connection rejects everything; what was asked is noted. A name that the call does not have is left out.
         for (let unknown: string | undefined = ''; unknown !== undefined;) {
           if (typeof given === 'object') Reflect.deleteProperty(given ?? {}, unknown)
+          Reflect.deleteProperty(options, unknown)
           unknown = await (async () => {
-            const answer = (call as (...args: unknown[]) => unknown).call(holder, given, { runId: 'x' })
+            const answer = (call as (...args: unknown[]) => unknown).call(holder, given, options)
             // A stream asks when it is read.
             return typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer ? (answer as AsyncGenerator).next() : answer
           })().then(

@@ -3,6 +3,7 @@ import { Agent, createTool, Heed, InMemoryStore, silentLogger, type HeedConfig }
 import { apiKeys, principalScopes, serve, type Principal } from '../../src/http/server.ts'
 import { CedarPolicies, type PolicyRequest, type PolicySet } from '../../src/policy/index.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { idle, soon } from '../thread/said.ts'
 import { listed, request, type Names } from './every-route.ts'
 
@@ -33,7 +34,7 @@ async function guarded(policies: HeedConfig['policies'], script: Script = () => 
   const tool = (id: string) => createTool({ id, inputSchema, requireApproval: true, execute: async () => ({ ran: ran.push(id) }) })
   const model = scriptedModel(script)
   const agent = new Agent({ id: 'guide', model, tools: { pay: tool('pay'), look: tool('look') }, notifications: { deliveryPolicy: { default: 'persist' } } })
-  const heed = new Heed({ agents: { guide: agent }, storage: new InMemoryStore(), logger: silentLogger, ...(policies && { policies }) })
+  const heed = new Heed({ agents: { guide: agent }, storage: new InMemoryStore(), editor: new HeedEditor(), logger: silentLogger, ...(policies && { policies }) })
   const auth = apiKeys(Object.fromEntries(Object.entries(principals).map(([who, principal]) => [keyOf(who as Who), principal])))
   const server = await serve(heed, { port: 0, handleSignals: false, auth })
   onTestFinished(() => server.close())
@@ -53,6 +54,15 @@ const denied = { http: 403, code: 'forbidden', error: 'The policies of this serv
 const own = { resourceId: 'alice', threadId: 'one' }
 const userMessage = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
 
+/** Versions of an agent belong to no thread, and policies say nothing about them. */
+const ofEditor = /^\/api\/agents\/\{agentId\}\/(editor|versions|releases)(\/|$)/
+
+/** The scope that a route needs beyond those of an end user. */
+function needed(path: string): string | undefined {
+  if (ofEditor.test(path)) return 'edit'
+  return /\/(metrics|tick|explain-prompt|processes|prompt)$/.test(path) ? 'operate' : undefined
+}
+
 describe('policies of a Heed, over HTTP', () => {
   it('[V4.11] deny each request about a thread on every route, with one answer, and nothing is done', async () => {
     const { ask, as, heed, model } = await guarded(cedar({ secret_rule: forbid('read_thread') }, {}))
@@ -67,11 +77,13 @@ describe('policies of a Heed, over HTTP', () => {
         const body = init.body === undefined ? undefined : { ...(JSON.parse(init.body) as object), ...(path.endsWith('/chat') ? { messages: [userMessage] } : {}) }
         const answer = await as(who, url, body, init.method)
         if (answer.http !== 403) open.push(`${who} ${init.method} ${path}`)
-        else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && /\/(metrics|tick|explain-prompt|processes|prompt)$/.test(path) ? expect.objectContaining({ details: { scope: 'operate' } }) : denied)
+        else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && needed(path) ? expect.objectContaining({ details: { scope: needed(path) } }) : denied)
       }
     }
     const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/workflows', 'GET /api/workflows/{workflowId}', 'GET /api/me']
-    expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics', 'admin GET /api/processes'].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))
+    expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics', 'admin GET /api/processes',
+      ...routes.filter(({ path }) => ofEditor.test(path)).map(({ path, method }) => `admin ${method.toUpperCase()} ${path}`),
+    ].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))
     expect(routes.length).toBeGreaterThan(60)
     expect(model.callCount).toBe(1)
     const memory = await heed.getAgent('guide').getMemory()

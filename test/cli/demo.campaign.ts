@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { providerServer } from '../testing/index.ts'
-import { userMessages } from './demo-script.ts'
+import { providerServer } from '../../src/testing/index.ts'
+import { userMessages } from '../../src/cli/demo-script.ts'
 
-const program = join(import.meta.dirname, 'demo.ts')
+const program = join(import.meta.dirname, '../../src/cli/demo.ts')
 let folder: string
 
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'heed-demo-test-'))))

@@ -32,7 +32,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useShortcut('y', 'Copy the link to this view', 'General', () => void navigator.clipboard.writeText(window.location.href))
   // On a phone the navigation is a line that is longer than the screen.
   const navigation = useRef<HTMLElement>(null)
-  useEffect(() => navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' }), [current])
+  useEffect(() => void navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' }), [current])
   const changeTheme = () => {
     const next = nextTheme(theme)
     applyTheme(next)

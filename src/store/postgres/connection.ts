@@ -70,6 +70,7 @@ export class PostgresConnection implements SqlConnection {
   readonly #dialect: Dialect
   readonly #clock: Clock
   readonly #patienceMs: number
+  readonly #longReads = new Set<string>()
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #onFailure: PostgresConnectionOptions['onFailure']
   readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
@@ -257,7 +258,8 @@ export class PostgresConnection implements SqlConnection {
     const session = await this.#sessions.acquire(mode === 'heartbeat')
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
     const whole = mode === 'read' && state.level === 0
-    const transaction = new Transaction(session, this.#dialect, { mode, token, limits: this.#limits, prepared: this.#prepared, whole })
+    const options = { mode, token, limits: this.#limits, prepared: this.#prepared, whole, longReads: this.#longReads }
+    const transaction = new Transaction(session, this.#dialect, options)
     const { level, asserts } = levels[state.level] ?? levels[0]
     let computed: Replayed<Result> | undefined
     let sentAt = 0

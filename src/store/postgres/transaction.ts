@@ -60,7 +60,12 @@ interface TransactionOptions {
   prepared: boolean
   /** A read that is expected to take one round trip: it ends with it. Throws `SpeculationFailed` where it needs another one. */
   whole?: boolean
+  /** The first statements of reads that took more than one round trip. A read that begins with one of them is a transaction from its start. */
+  longReads?: Set<string>
 }
+
+/** So many texts of statements are remembered. The stores have fewer; a limit holds where a text depends on the number of its values. */
+const mostLongReads = 256
 
 /** One transaction on one connection: its statements in as few round trips as the replay of its work needs. */
 export class Transaction {
@@ -75,11 +80,14 @@ export class Transaction {
   readonly #token: string
   readonly #limits: string
   readonly #prepared: boolean
-  readonly #whole: boolean
+  readonly #longReads: Set<string>
+  #whole: boolean
+  #first = ''
   #begun = false
   #wrote = false
 
-  constructor(session: Session, dialect: Dialect, { mode, token, limits: limit, prepared, whole = false }: TransactionOptions) {
+  constructor(session: Session, dialect: Dialect, options: TransactionOptions) {
+    const { mode, token, limits: limit, prepared, whole = false, longReads = new Set() } = options
     this.#session = session
     this.#dialect = dialect
     this.#mode = mode
@@ -87,9 +95,14 @@ export class Transaction {
     this.#limits = limit
     this.#prepared = prepared
     this.#whole = whole
+    this.#longReads = longReads
   }
 
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
+    if (this.trips === 0) {
+      this.#first = statements[0]?.sql ?? ''
+      if (this.#longReads.has(this.#first)) this.#whole = false
+    }
     if (this.#whole) return { answers: await this.#readWhole(statements), ahead: [] }
     if (last) return this.#writeLast(statements)
     const begin = this.#begin()
@@ -133,7 +146,10 @@ export class Transaction {
 
   /** One statement sees one snapshot by itself; several need a transaction, whose end is sent with them. */
   async #readWhole(statements: RoundTrip['statements']): Promise<SqlAnswer[]> {
-    if (this.trips > 0) throw new SpeculationFailed('the read needs another round trip')
+    if (this.trips > 0) {
+      if (this.#longReads.size < mostLongReads) this.#longReads.add(this.#first)
+      throw new SpeculationFailed('the read needs another round trip')
+    }
     const sent = statements.map(({ sql, args }) => this.#statement(this.#dialect.translate(sql), args))
     const [begin, end] = sent.length > 1 ? [[this.#statement(begins.read)], [this.#statement('COMMIT')]] : [[], []]
     const answers = await this.#send([...begin, ...sent, ...end], { last: false, guessed: sent.length > 1 })

@@ -32,7 +32,10 @@ export function Shell({ children }: { children: ReactNode }) {
   useShortcut('y', 'Copy the link to this view', 'General', () => void navigator.clipboard.writeText(window.location.href))
   // On a phone the navigation is a line that is longer than the screen.
   const navigation = useRef<HTMLElement>(null)
-  useEffect(() => void navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' }), [current])
+  useEffect(() => {
+    // Chromium's `scrollIntoView()` returns a promise, and React takes what an effect returns for its cleanup.
+    void navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' })
+  }, [current])
   const changeTheme = () => {
     const next = nextTheme(theme)
     applyTheme(next)

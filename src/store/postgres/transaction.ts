@@ -60,7 +60,7 @@ interface TransactionOptions {
   prepared: boolean
   /** A read that is expected to take one round trip: it ends with it. Throws `SpeculationFailed` where it needs another one. */
   whole?: boolean
-  /** The first statements of reads that took more than one round trip. A read that begins with one of them is a transaction from its start. */
+  /** The first statements of reads that took more than one round trip. A read that begins with one is a transaction from its start. */
   longReads?: Set<string>
 }
 

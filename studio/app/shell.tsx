@@ -34,7 +34,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const navigation = useRef<HTMLElement>(null)
   useEffect(() => {
     // Chromium's `scrollIntoView()` returns a promise, and React takes what an effect returns for its cleanup.
-    void navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' })
+    navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' })
   }, [current])
   const changeTheme = () => {
     const next = nextTheme(theme)

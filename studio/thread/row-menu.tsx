@@ -29,7 +29,7 @@ RowMenu.Dialog = function RowDialog({
   const {
     segments: [, threadId = ''],
   } = usePlace()
-  useEffect(() => void dialog.current?.showModal(), [])
+  useEffect(() => dialog.current?.showModal(), [])
   const copy = () => {
     void navigator.clipboard.writeText(window.location.origin + hrefOf(['threads', threadId], { at: row.messageId }))
     onClose()

@@ -12,7 +12,7 @@ export function SignalDialog({
   onClose: () => void
 }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => void dialog.current?.showModal(), [])
+  useEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} className="card dialog" onClose={onClose} aria-labelledby="signal-title">
       <h2 id="signal-title">Send a signal</h2>

@@ -103,7 +103,7 @@ export class HeedEditor implements RunEditor {
     checkNames('new HeedEditor()', options, [])
   }
 
-  /** @internal */
+  /** Called by the Heed that it is passed to. */
   join(host: EditorHost): void {
     if (this.#host) throw new HeedError('invalid_argument', 'This editor belongs to another Heed. Create one for each: new HeedEditor().')
     this.#host = host
@@ -205,7 +205,7 @@ export class HeedEditor implements RunEditor {
     return compareOverrides(one ?? {}, other ?? {})
   }
 
-  /** @internal */
+  /** Called by a run that begins. */
   async overridesOf(store: EditStore, agentId: string, version: number): Promise<AgentOverrides> {
     if (version === 0) return {}
     let kept = this.#versions.get(store)
@@ -217,7 +217,7 @@ export class HeedEditor implements RunEditor {
     return found.overrides
   }
 
-  /** @internal */
+  /** Called by a run that warns about missing tools: true from the second call on. */
   isReported(overrides: AgentOverrides): boolean {
     const reported = this.#reported.has(overrides)
     this.#reported.add(overrides)

@@ -84,10 +84,13 @@ describe('speak', () => {
       abortSignal?.addEventListener('abort', () => reject(new Error('aborted')))
     }) : undefined) })
     const audio = await new CompositeVoice({ output, format }).speak(Readable.from(['One. ', 'Two. ']))
-    audio.resume()
+    const read = (async () => {
+      for await (const bytes of audio) expect(bytes.length).toBeGreaterThan(0)
+    })().catch((error: unknown) => error)
     const signal = await promise
     audio.destroy()
     await expect.poll(() => signal.aborted).toBe(true)
+    await read
     const stopped = AbortSignal.abort(new Error('not now'))
     await expect(new CompositeVoice({ output, format }).speak('Three.', { abortSignal: stopped })).rejects.toThrow('not now')
   })

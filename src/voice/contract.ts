@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { Clock } from '../base/clock.ts'
 import type { HeedError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
@@ -25,9 +24,14 @@ export type SpokenText = string | AsyncIterable<string | Uint8Array>
 /** A sound: its bytes, or a stream of them. */
 export type AudioInput = Uint8Array | AsyncIterable<Uint8Array>
 
-/** The sound of a text, with its true type: `audio/mpeg`, `audio/wav`, or `audio/pcm;rate=24000` for samples of 16 bits. */
-export interface SpokenAudio extends Readable {
+/**
+ * The sound of a text, with its true type: `audio/mpeg`, `audio/wav`, or `audio/pcm;rate=24000` for samples of 16 bits. A `CompositeVoice`
+ * returns a stream of Node, which `pipeline()` of `node:stream/promises` writes to a file.
+ */
+export interface SpokenAudio extends AsyncIterable<Uint8Array> {
   readonly mediaType: string
+  /** Ends the sound, and the call of the model that makes it. */
+  destroy(error?: Error): unknown
 }
 
 /** A voice of a provider. */

@@ -99,7 +99,7 @@ export const cited: Cited[] = [
       'Agent.sendNotificationSignal': 'ifIdle.streamOptions.agentVersion', runEvals: 'targetOptions.agentVersion',
     },
   },
-  { file: 'test/postgres/vector.campaign.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVector: 'id connectionString host port user password database ssl schemaName pool client' } },
+  { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVector: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStore: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStore: 'connectionString max pool client' } },
   { file: postgres, title: 'give a store its id, clock, retention and namespace, and encrypt its connections', covers: { PostgresStore: 'id clock retention namespace ssl' } },

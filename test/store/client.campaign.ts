@@ -6,7 +6,6 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import { notificationConformance, scheduleConformance, storeConformance, type StoreHarness } from '../../src/testing/index.ts'
 import { copyEmptyOfClient } from './empty-database.ts'
-import { client, twoWriters } from './two-writers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-client-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -43,8 +42,4 @@ describe('a database that is reached through a client', () => {
   it.each(notificationConformance)('the inbox: $name', ({ run }) => expect(run({ store: async () => inboxOf(await prepared()) })).resolves.toBeUndefined())
 
   it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: async () => schedulesOf(await prepared()) })).resolves.toBeUndefined())
-})
-
-describe('two writers through a client', () => {
-  it.each(twoWriters)('$name', ({ run }) => expect(run(client)).resolves.toBeUndefined())
 })

@@ -3,7 +3,7 @@ import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { newMeeting, takeNoLocks } from './no-locks.ts'
-import { file, harness, inThread, opened, twoWriters, type Engine, type Tried } from './two-writers.ts'
+import { client, file, harness, inThread, opened, twoWriters, type Engine, type Tried } from './two-writers.ts'
 import { unlockedClient } from './unlocked-client.ts'
 
 function unlocked(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> {
@@ -57,4 +57,8 @@ describe('a store that reads before it locks', () => {
   it.each(unproved(needsNone))('through a client needs no lock for this: $name', async ({ run }) => {
     await expect(run(unlockedClients)).resolves.toBeUndefined()
   })
+})
+
+describe('two writers through a client', () => {
+  it.each(twoWriters)('$name', ({ run }) => expect(run(client)).resolves.toBeUndefined())
 })

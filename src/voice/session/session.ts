@@ -303,7 +303,7 @@ export class CascadeSession implements VoiceSession {
       if (language !== undefined) options.language = language
       const audio = await this.#voice.speak(text, options)
       const pieces: Uint8Array[] = []
-      for await (const piece of audio) pieces.push(piece as Uint8Array)
+      for await (const piece of audio) pieces.push(piece)
       return samplesOf(Buffer.concat(pieces), audio.mediaType)
     } catch (error) {
       if (!abortSignal.aborted) this.#report('a sentence could not be spoken', error)

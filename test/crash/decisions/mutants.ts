@@ -14,6 +14,7 @@ export const mutants: Record<string, Mutant> = {
   'decides by the id of a call what its agent below asks next': {
     fault: { file: 'store/contract/decisions.ts', changes: [['named.length > 1 || (approvalId === undefined && call.again)', 'named.length > 1']] },
     finds: ['trueAnswers'],
+    rare: true,
     run: nested,
   },
   'shows the arguments of the call above in a request': {

@@ -10,12 +10,12 @@ const root = import.meta.dirname
 const alias = entriesOf(root).map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: join(root, source) }))
 
 /**
- * Files that replace a module with `vi.mock`, which does not replace what an earlier file of the same worker loaded, or that count the calls
- * of a class, which the other files of a worker call too.
+ * Files that replace a module with `vi.mock`, which does not replace what an earlier file of the same worker loaded, that count the calls
+ * of a class, which the other files of a worker call too, or that stop the timers of a worker, which what earlier files left may wait for.
  */
 const mocking = [
   'src/run/loop/loop.test.ts', 'src/store/sql/plans.test.ts', 'src/store/sql/recent-rows.test.ts', 'src/store/sql/recent-threads.test.ts',
-  'test/cluster/alone.test.ts',
+  'src/testing/virtual-clock.test.ts', 'test/cluster/alone.test.ts',
 ]
 
 /** The tests open thousands of databases: in memory where the machine has a file system for it, so that none waits for a disk. */
@@ -31,7 +31,8 @@ export default defineConfig({
     taskTitleValueFormatTruncate: 0,
     // Half of the time is waiting for processes, browsers and leases: two cores have room for four.
     maxWorkers: 4,
-    expect: { poll: { timeout: 200_000, interval: 20 } },
+    // Where options are taken away, many probes wait for what does not happen.
+    expect: { poll: { timeout: process.env.HEED_EACH_OPTION === undefined ? 200_000 : 10_000, interval: 20 } },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/vitest.json' }]] : ['default'],
     // TMPDIR is made and removed by `globalSetup`.
     // Child processes of the tests load the sources: without the cache each one strips the types of some 500 files first.

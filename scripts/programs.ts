@@ -29,6 +29,8 @@ const programs = {
   curl: { title: 'curl', names: ['curl'], packages: ['curl'], variable: 'HEED_CURL' },
   cc: { title: 'A C compiler', names: ['cc', 'gcc', 'clang'], packages: ['gcc', 'libc6-dev'], variable: 'HEED_CC' },
   ip: { title: 'ip', names: ['ip'], packages: ['iproute2'] },
+  espeak: { title: 'espeak-ng', names: ['espeak-ng'], packages: ['espeak-ng'], variable: 'HEED_ESPEAK' },
+  sox: { title: 'SoX', names: ['sox'], packages: ['sox'], variable: 'HEED_SOX' },
   redis: { title: 'Redis', names: ['redis-server', 'valkey-server'], packages: ['redis-server'], variable: 'HEED_REDIS_SERVER' },
 } satisfies Record<string, Program>
 

@@ -77,6 +77,28 @@ try {
       await shoot(page, `${name}-${theme}`)
     }
   }
+  const client = new HeedClient({ baseUrl: server.url })
+  const asked = client.getWorkflow('announcement').createRun({ runId: 'announce-2.1.0', resourceId: scope.resourceId })
+  await asked.start({ inputData: { version: '2.1.0' } })
+  const [code] = (await agent.editor.describe()).code.instructions
+  const shorter = { base: 0, instructions: `${code}\nAnswer in two sentences at most.`, why: 'answers were long' }
+  const first = await agent.editor.save(shorter)
+  await agent.editor.publish({ version: first.version, expected: 0, why: 'tried it for a day' })
+  await agent.editor.save({ ...shorter, base: 1, instructions: `${code}\nAnswer in one sentence.`, tools: { read_changelog: false }, why: 'still too long' })
+  const added = {
+    versions: ['agents/operations/versions', '.versions-list'], workflow: [`workflows/announcement/runs/${asked.runId}?resource=${scope.resourceId}`, '.approval'],
+    scores: ['scores', 'tbody tr'],
+  }
+  for (const [name, [path, content]] of Object.entries(added)) {
+    for (const [page, theme] of [[light, 'light'], [dark, 'dark'], [phone, 'phone']] as const) {
+      await page.goto(`${server.url}/studio/${path}`)
+      await page.locator(content ?? 'h1').first().waitFor()
+      await shoot(page, `${name}-${theme}`)
+    }
+  }
+  await light.goto(`${server.url}/studio/agents/operations/versions?show=compare&from=1&to=2`)
+  await light.locator('.difference').first().waitFor()
+  await shoot(light, 'compare-light')
   for (const panel of ['watches', 'prompt', 'memory', 'inbox', 'runs']) {
     await light.goto(`${server.studioUrl}?panel=${panel}`)
     await light.locator('.panel-body > *').first().waitFor()

@@ -2,13 +2,17 @@ import type { Posting } from '../../src/recall/rank/bm25.ts'
 import { defaultWeights, rank, weightsOfWords, type Weights } from '../../src/recall/rank/rank.ts'
 import { estimateTokens } from '../../src/prompt/tokens.ts'
 import type { Conversation } from './conversations.ts'
+import type { Kind } from './vectors.ts'
 
-/** How turns are ranked. "Plain" compares the turn alone; "neighbors": the four nearest vectors, each with the turns beside it. */
-export type Way = 'plain words' | 'plain vectors' | 'neighbors' | 'words' | 'fused'
+/**
+ * How turns are ranked. "Plain" compares the turn alone; "neighbors": the four nearest vectors, each with the turns beside it; "fused, wasm":
+ * with the vectors of the engine in WebAssembly.
+ */
+export type Way = 'plain words' | 'plain vectors' | 'neighbors' | 'words' | 'fused, wasm' | 'fused'
 
 export interface Evaluated extends Conversation {
-  /** Of each question, its cosines with the turns. */
-  cosines: Float32Array[]
+  /** Of each question, its cosines with the turns: by vectors of the words, and by those of all pieces alike. */
+  cosines: Record<Kind, Float32Array[]>
 }
 
 export interface Result {
@@ -37,7 +41,7 @@ export function rankingOf({ questions, cosines }: Evaluated, at: number, way: Wa
   const chosen = isPlain ? alone : (weights ?? (way === 'words' ? weightsOfWords : defaultWeights))
   return {
     postings: ofVectors ? [] : (question?.postings ?? []),
-    cosines: way === 'words' || way === 'plain words' ? undefined : cosines[at],
+    cosines: way === 'words' || way === 'plain words' ? undefined : cosines[way === 'fused' ? 'words' : 'pieces'][at],
     options: { weights: chosen, terms: ofVectors ? 0 : (question?.terms ?? 0), ...(!isPlain && question && { times: question.times }) },
   }
 }

@@ -6,7 +6,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { localEmbedder } from '../../src/embed/index.ts'
 import { defaultWeights, rank, weightsOfWords, type Weights } from '../../src/recall/rank/rank.ts'
 import { conversationOf, readStored, type Stored } from './conversations.ts'
 import { evaluate, interval, mean, rankingOf, type Evaluated, type Result, type Way } from './evaluate.ts'
@@ -27,26 +26,26 @@ const modes = ['each', 'one'] as const
 const sets = [{ name: 'Conversations', stored: readStored(folder) }, { name: 'Mailboxes made by rule', stored: madeMailboxes() }]
 const sections: string[] = []
 const fitted: Array<{ name: string; way: Way; weights: Weights }> = []
-const examplesOfAll: Record<'words' | 'fused', ReturnType<typeof examplesOf>> = { words: [], fused: [] }
+const searches = ['words', 'fused, wasm', 'fused'] as const
+const examplesOfAll: Record<(typeof searches)[number], ReturnType<typeof examplesOf>> = { words: [], 'fused, wasm': [], fused: [] }
 
 for (const { name, stored } of sets) sections.push(await sectionOf(name, stored))
-await localEmbedder().close()
-for (const way of ['words', 'fused'] as const) fitted.push({ name: 'both sets', way, weights: fitWeights(examplesOfAll[way]) })
+for (const way of searches) fitted.push({ name: 'both sets', way, weights: fitWeights(examplesOfAll[way]) })
 
 async function sectionOf(name: string, stored: readonly Stored[]): Promise<string> {
   const byMode = await Promise.all(modes.map(async (threads) => {
     const found: Evaluated[] = []
     for (const one of stored) {
       const conversation = conversationOf(one, threads)
-      found.push({ ...conversation, cosines: await cosinesOf(conversation) })
+      found.push({ ...conversation, cosines: { words: await cosinesOf(conversation, 'words'), pieces: await cosinesOf(conversation, 'pieces') } })
     }
     return { threads, conversations: found }
   }))
   const examples = (way: Way, wanted: (id: string) => boolean) =>
     byMode.flatMap(({ conversations }) => conversations.filter(({ id }) => wanted(id)).flatMap((one) => examplesOf(one, way)))
   const heldOut = (way: Way) => new Map(stored.map(({ id }) => [id, fitWeights(examples(way, (other) => other !== id))]))
-  const chosen = { words: heldOut('words'), fused: heldOut('fused') }
-  for (const way of ['words', 'fused'] as const) {
+  const chosen = { words: heldOut('words'), 'fused, wasm': heldOut('fused, wasm'), fused: heldOut('fused') }
+  for (const way of searches) {
     const all = examples(way, () => true)
     examplesOfAll[way].push(...all)
     fitted.push({ name, way, weights: fitWeights(all) })
@@ -55,11 +54,11 @@ async function sectionOf(name: string, stored: readonly Stored[]): Promise<strin
   const head = ['', 'recall@10', '95 %', '@5', '@20', 'tokens', ...stored.map(({ id }) => id), ...categories]
   const rows = byMode.flatMap(({ threads, conversations }) => {
     const row = (label: string, results: readonly Result[][]) => rowOf(`${label}${threads === 'one' ? ', one thread' : ''}`, results, categories)
-    const ways: Way[] = threads === 'each' ? ['plain words', 'plain vectors', 'neighbors', 'words', 'fused'] : ['words', 'fused']
+    const ways: Way[] = threads === 'each' ? ['plain words', 'plain vectors', 'neighbors', ...searches] : [...searches]
     if (values.misses && threads === 'each') for (const one of conversations) printMisses(one)
     return [
       ...ways.map((way) => row(way, conversations.map((one) => evaluate(one, way)))),
-      ...(['words', 'fused'] as const).map((way) => row(`**${way}, weights chosen on the others**`, conversations.map((one) => evaluate(one, way, chosen[way].get(one.id))))),
+      ...searches.map((way) => row(`**${way}, weights chosen on the others**`, conversations.map((one) => evaluate(one, way, chosen[way].get(one.id))))),
     ]
   })
   const counted = stored.reduce((sum, { qa }) => sum + qa.length, 0)
@@ -99,7 +98,8 @@ const text = `# What recall finds
 Of the turns that answer a question, the share among the ten best, on average over questions; with the interval in which 95 of 100 draws of as
 many questions have it, the share among 5 and 20, the tokens of the ten, and the share by conversation and by kind of question. Each session
 is a thread, or all sessions are one thread. "Plain" compares the message alone; "neighbors" takes the four nearest vectors, each with the
-messages beside it, up to twelve messages; "words" and "fused" are the searches of recall without and with vectors. Made by \`npm run bench:recall\`.
+messages beside it, up to twelve messages; "words" and "fused" are the searches of recall without and with vectors,
+"fused, wasm" that with the vectors of the engine in WebAssembly. Made by \`npm run bench:recall\`.
 
 "Weights chosen on the others" is the number to believe: for each conversation, weights were fitted to the other conversations of its set
 (\`bench/recall/weights.ts\`), in both kinds of threads. The mailboxes are made by \`bench/recall/made.ts\`.

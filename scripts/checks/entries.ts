@@ -12,7 +12,7 @@ export interface Entry {
 }
 
 /** Entries that pages load: nothing of Node is in them. */
-export const browserEntries: readonly string[] = ['client', 'react', 'ai-sdk']
+export const browserEntries: readonly string[] = ['client', 'react', 'ai-sdk', 'voice-call']
 
 /**
  * The entry points of the package at `root`. The table is `paths` of tsconfig.json: the compiler, the tests, the build and the checks all

@@ -355,8 +355,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** Its voice for a request. */
-  getVoice(request: ForRequest = this.#context ?? {}): AgentVoice {
-    return new AgentVoice(this, () => this.#config, requestContextIn('getVoice()', request))
+  getVoice(request: ForRequest | undefined = this.#context): AgentVoice {
+    return new AgentVoice(this, () => this.#config, request && requestContextIn('getVoice()', request))
   }
 
   async getMetadata(request: ForRequest = this.#context ?? {}): Promise<Record<string, unknown>> {

@@ -109,14 +109,12 @@ export async function checkResumeData(agent: Askable, config: AgentConfig, resum
 }
 
 interface SuspendedToolCall {
-  run: RunRow
+  requestContext: RequestContext | undefined
   call: SuspendedCall
 }
 
-async function ownTool(agent: Askable, config: AgentConfig, { run, call }: SuspendedToolCall) {
+async function ownTool(agent: Askable, config: AgentConfig, { requestContext = new RequestContext(), call }: SuspendedToolCall) {
   const site = agent.site()
-  const { options } = restoreOptions(run.options, site.threads.waiters.retainedOptions(run.runId))
-  const { requestContext = new RequestContext() } = options
   try {
     return (await resolveToolSet(config, { requestContext }, agent.id, site)).tools.get(call.toolName)
   } catch (error) {
@@ -133,6 +131,18 @@ async function findSuspendedCall(
   agent: Askable,
   { threadId, resourceId, runId, toolCallId, approvalId }: ResumeTarget,
 ): Promise<SuspendedToolCall | undefined> {
+  const named = (calls: readonly SuspendedCall[]) => {
+    const found = calls.filter((call) => {
+      if (call.decision || (approvalId !== undefined && call.request?.id !== approvalId)) return false
+      return toolCallId === undefined || call.toolCallId === toolCallId
+    })
+    return found.length === 1 ? found[0] : undefined
+  }
+  const kept = threadId === undefined && runId !== undefined ? agent.site().ephemeralRuns.suspended(runId) : undefined
+  if (kept?.agentId === agent.id) {
+    const call = named(kept.calls)
+    return call && { call, requestContext: kept.options.requestContext }
+  }
   const runtime = agent.threads()
   await runtime.open()
   const scope = threadId === undefined ? undefined : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
@@ -144,12 +154,9 @@ async function findSuspendedCall(
         ? null
         : await runtime.store.findRun(runId)
   if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) return undefined
-  const named = run.suspended.filter((call) => {
-    if (call.decision || (approvalId !== undefined && call.request?.id !== approvalId)) return false
-    return toolCallId === undefined || call.toolCallId === toolCallId
-  })
-  const call = named.length === 1 ? named[0] : undefined
-  return call && { run, call }
+  const call = named(run.suspended)
+  const { options } = restoreOptions(run.options, runtime.waiters.retainedOptions(run.runId))
+  return call && { call, requestContext: options.requestContext }
 }
 
 /** A run that waits for decisions. */

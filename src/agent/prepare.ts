@@ -2,7 +2,7 @@ import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
 import { editTools, resolveEdit, type AppliedEdit } from '../editor/applied.ts'
-import type { Site } from '../heed/site.ts'
+import { answeringKey, type Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
 import type { Processor } from '../processors/processor.ts'
@@ -27,6 +27,7 @@ import { agentTools, isAgentTool } from './subagents.ts'
 import { titlerFor } from './memory/titler.ts'
 import { awaitSignalTool } from './watches.ts'
 import { workflowTools } from './workflows.ts'
+import type { AnsweringModel } from '../voice/contract.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
 const defaultProcessorRetries = 3
@@ -90,9 +91,11 @@ async function resolveSetup(
   request: RunRequest,
   { environment, site }: RunSurroundings,
 ): Promise<PreparedRun> {
-  const options = await resolveMergedOptions(config, given)
+  const merged = await resolveMergedOptions(config, given)
+  const answering = answeringOn(site, agent.id, request, merged)
+  const options = answering ? withSession(merged, answering) : merged
   const context = { requestContext: options.requestContext }
-  const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
+  const model = options.model ?? answering?.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
   if (model === undefined)
     throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
   const { input, output } = await resolveProcessors(config, options, agent.id)
@@ -150,6 +153,25 @@ async function resolveSetup(
   if (request.threadId !== undefined) setup.threadId = request.threadId
   if (request.resourceId !== undefined) setup.resourceId = request.resourceId
   return setup
+}
+
+/** The model of a voice session on the thread, unless the call names another one or asks for an object. */
+function answeringOn(
+  { answering }: Site, agentId: string, { threadId, fence }: RunRequest, { model, structuredOutput: object }: ResolvedOptions,
+): AnsweringModel | undefined {
+  return fence && threadId !== undefined && !model && !object ? answering.get(answeringKey(agentId, threadId)) : undefined
+}
+
+/** The session may add tools and instructions. */
+function withSession(options: ResolvedOptions, { tools, instructions }: AnsweringModel): ResolvedOptions {
+  const [added, texts] = [tools() as ToolsInput, instructions()]
+  const before = options.system === undefined ? [] : systemMessages(options.system)
+  const system = [...before, ...texts.map((content) => ({ role: 'system' as const, content }))]
+  return {
+    ...options,
+    ...(Object.keys(added).length > 0 ? { tools: { ...options.tools, ...added } } : {}),
+    ...(texts.length > 0 ? { system } : {}),
+  }
 }
 
 /** The start of every prompt of the run, and the tools that are `offered` with it unless a processor changes them. */

@@ -1,19 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { describe, HeedError, isHeedError } from '../base/errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Site } from '../heed/site.ts'
-import type { Chunk, Usage } from '../message/chunk.ts'
+import type { Usage } from '../message/chunk.ts'
 import { joinTaint, taintOf, withTaint } from '../message/taint.ts'
-import { isProviderError } from '../run/model/provider-error.ts'
-import { createTool, nestingOf, type NestedDecision, type Nesting, type Tool, type ToolContext } from '../run/tools/tool.ts'
+import { createTool, nestingOf, type Nesting, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import { childDepth, childThreadId } from '../store/contract/thread-row.ts'
-import type { RunRow, SuspendedCall } from '../store/contract/threads.ts'
-import { RunFollower, storedAnswer } from '../thread/cluster/run-follower.ts'
-import { decide } from '../thread/control/resume.ts'
-import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { enqueueTurn } from '../thread/send/turns.ts'
-import { visibleSuspendedCalls } from '../thread/stream/snapshot.ts'
+import { askOnChildThread, childRunError } from '../thread/send/child-turns.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 import { checkInput, inputRows } from './input.ts'
@@ -111,110 +105,29 @@ type Call = ToolContext & { threadId: string; resourceId: string }
  * agent runs once however often the call is executed: after a crash, or after a decision about a suspended call of the child.
  */
 async function runOnChildThread(agent: Agent, prompt: string, call: Call, nesting: Nesting): Promise<string> {
-  const runtime = agent.threads()
-  const { resourceId, requestContext, abortSignal } = call
-  const scope = { threadId: childThreadId(call.threadId, call.toolCallId), resourceId }
-  // With the step: some providers restart the numbers of their calls in every step.
-  const id = `${call.runId}/${nesting.step}/${call.toolCallId}`
+  const { resourceId, requestContext, abortSignal, threadId, runId } = call
   const rows = inputRows(agent, prompt).map((row) => ({ ...row, content: withTaint(row.content, call.taintedBy) }))
   checkInput(rows, true)
-  await runtime.open()
-  const stop = new AbortController()
-  const published = new Map<string, PublishedCall>()
-  const follower = new RunFollower(runtime, scope, id, (chunk) => {
-    recordSuspension(published, chunk)
-    call.report(chunk)
+  const end = await askOnChildThread(agent.threads(), agent, {
+    scope: { threadId: childThreadId(threadId, call.toolCallId), resourceId },
+    asker: { threadId, runId },
+    // With the step: some providers restart the numbers of their calls in every step.
+    id: `${runId}/${nesting.step}/${call.toolCallId}`,
+    rows,
+    options: { requestContext },
+    decision: nesting.decision,
+    abortSignal,
+    isHandedOver: () => nesting.isHandedOver(),
+    emit: (chunk) => call.report(chunk),
   })
-  try {
-    if (nesting.decision) await forwardDecision(runtime, agent, resourceId, nesting.decision)
-    const memory = { thread: scope.threadId, resource: resourceId }
-    await enqueueTurn(runtime, agent, {
-      ...scope,
-      thread: { parentId: call.threadId },
-      askedBy: { threadId: call.threadId, runId: call.runId },
-      id,
-      runId: id,
-      rows,
-      options: { requestContext, abortSignal: stop.signal, memory },
-    })
-    const run = await follower.end(id, abortSignal)
-    if (run.status === 'suspended') return await suspendFor(runtime, nesting, run, published)
-    runtime.waiters.takeRetainedOptions(id)
-    if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
-    // A run that failed may have left traces too: its error, and watches of the calling thread.
-    const { text, taintedBy } = await storedAnswer(runtime.store, scope, id)
-    nesting.addTaint(taintedBy)
-    if (run.status !== 'finished') throw childRunError(agent.name, run)
-    return text
-  } catch (error) {
-    if (abortSignal.aborted && !nesting.isHandedOver()) {
-      stop.abort(abortSignal.reason)
-      await abortChild(runtime, follower, id)
-    }
-    throw error
-  } finally {
-    follower.close()
+  if (end.suspended) {
+    const { kind, payload, request, child } = end.suspended
+    return nesting.suspend({ kind, child, ...(payload === undefined ? {} : { payload }), ...(request ? { request } : {}) })
   }
-}
-
-/** Applies the decision about the outer call to the child's call. A call that is decided already stays unchanged. */
-async function forwardDecision(
-  runtime: ThreadRuntime,
-  agent: Agent,
-  resourceId: string,
-  { child, ...decision }: NestedDecision,
-): Promise<void> {
-  if (decision.approved === undefined && decision.resumeData === undefined) return
-  const { toolName: _, ...call } = child
-  try {
-    await decide(runtime, agent, { ...call, resourceId, ...decision })
-  } catch (error) {
-    if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
-  }
-}
-
-/** Suspends the outer call for the first undecided call of the child; the next one follows its decision. */
-async function suspendFor(
-  runtime: ThreadRuntime, nesting: Nesting, run: RunRow, published: ReadonlyMap<string, PublishedCall>,
-): Promise<never> {
-  const { threadId, runId, step, suspended } = run
-  const open = suspended.find((call) => !call.decision)
-  if (!open) throw new HeedError('store_failed', `Run ${runId} is suspended, but none of its calls is undecided.`)
-  const { kind, toolCallId, toolName, request: stored } = open
-  // The follower missed chunks that were published before it subscribed.
-  const { payload, request } = published.get(toolCallId) ?? (await visibleSuspendedCalls(runtime, run, [open]))[0] ?? {}
-  return nesting.suspend({
-    kind,
-    ...(kind === 'suspend' && payload !== undefined ? { payload } : {}),
-    ...(request ? { request } : {}),
-    child: { threadId, runId, step, toolCallId, toolName, ...(stored ? { approvalId: stored.id } : {}) },
-  })
-}
-
-/** A suspended call as its run published it. */
-type PublishedCall = Pick<SuspendedCall, 'payload' | 'request'>
-
-/** Keeps the suspension as the child published it: the outer stream may show nothing else. */
-function recordSuspension(published: Map<string, PublishedCall>, chunk: Chunk): void {
-  if (chunk.type !== 'tool-call-suspended' && chunk.type !== 'tool-call-approval') return
-  const { toolCallId, request } = chunk.payload
-  const payload = chunk.type === 'tool-call-suspended' ? { payload: chunk.payload.suspendPayload } : {}
-  published.set(toolCallId, { ...payload, ...(request ? { request } : {}) })
-}
-
-function childRunError(name: string, { status, error }: RunRow): HeedError {
-  // The thread of the child run has the words of its provider.
-  const text = isProviderError(error?.code) ? `the provider of its model failed (${String(error?.code)})` : error?.message
-  const why = typeof text === 'string' ? `: ${text}` : '.'
-  if (status === 'rejected') return new HeedError('tripwire', `${name} refused${why}`)
-  if (status === 'aborted') return new HeedError('aborted', `${name} was aborted before it answered.`)
-  return new HeedError('tool_interrupted', `${name} failed${why}`)
-}
-
-async function abortChild(runtime: ThreadRuntime, follower: RunFollower, id: string): Promise<void> {
-  try {
-    await follower.abort(id)
-  } catch (error) {
-    if (!runtime.closing) runtime.logger.error('the run of a subagent could not be aborted', { runId: id, error: describe(error) })
-  }
+  const { run, text, taintedBy } = end
+  if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
+  // A run that failed may have left traces too: its error, and watches of the calling thread.
+  nesting.addTaint(taintedBy)
+  if (run.status !== 'finished') throw childRunError(agent.name, run)
+  return text
 }

@@ -64,6 +64,14 @@ export type HeedErrorCode =
   | 'invalid_audio'
   /** A turn or a sentence of a session failed for a reason that is no error of Heed. */
   | 'voice_failed'
+  /** The thread has a session that another one would disturb. */
+  | 'voice_busy'
+  /** The session is over, or in another process. */
+  | 'voice_gone'
+  /** Sound or events of a session were lost, since one side was too slow. */
+  | 'voice_overrun'
+  /** The microphone or the speakers of a page can't be used. */
+  | 'audio_unavailable'
   // Runs and threads
   | 'aborted'
   | 'no_active_run'
@@ -117,6 +125,8 @@ export type HeedErrorCode =
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
+  /** The route is a WebSocket. */
+  | 'upgrade_required'
   | 'too_large'
   | 'unsupported_media_type'
   | 'rate_limited'
@@ -128,6 +138,8 @@ export type HeedErrorCode =
   | 'store_failed'
   /** The connection was lost during a write, and whether it was stored is not known. The same call with the same ids stores it once. */
   | 'store_unknown'
+  /** The database went back to an earlier state, as after a failover: what relied on the later one was not stored. */
+  | 'store_rewound'
   | 'store_full'
   | 'quota_exceeded'
   | 'store_readonly'

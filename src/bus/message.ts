@@ -57,6 +57,8 @@ export interface LiveState {
   more?: boolean
   seq: number
   committed: number
+  /** A run of this epoch is about to begin: its rows, those after `seq`, are still to be published. */
+  coming?: { epoch: number; seq: number }
   /** The chunks of the present step so far, and the cursor before it. */
   step: Chunk[]
   stepCursor: string

@@ -22,6 +22,7 @@ import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
 import { EditorClient } from './editor.ts'
 import { SchedulesClient } from './schedules.ts'
+import { VoiceClient } from './voice/voice-client.ts'
 import { subscribeFields, ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
 
 /** The target of a send. */
@@ -120,6 +121,7 @@ export class AgentClient {
   readonly notifications: NotificationsClient
   readonly schedules: SchedulesClient
   readonly editor: EditorClient
+  readonly voice: VoiceClient
   readonly #connection: Connection
   readonly #path: string
 
@@ -131,6 +133,7 @@ export class AgentClient {
     this.notifications = new NotificationsClient(connection, this.#path)
     this.schedules = new SchedulesClient(connection, this.#path)
     this.editor = new EditorClient(connection, this.#path)
+    this.voice = new VoiceClient(connection, this.#path)
   }
 
   details(): Promise<AgentDetails> {

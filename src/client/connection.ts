@@ -91,6 +91,18 @@ export class Connection {
     })
   }
 
+  /** A response that is read as it comes. Not retried. `content`: a body that is no JSON. */
+  async respond(path: string, requestOptions: RequestOptions & { content?: BodyInit; contentType?: string }): Promise<Response> {
+    const { content, contentType, ...options } = this.#abortable(requestOptions) as typeof requestOptions
+    const prepared = this.#prepare(path, options)
+    const request = content === undefined ? prepared : {
+      ...prepared, method: 'POST', body: content, duplex: 'half' as const,
+      headers: { ...prepared.headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) },
+    }
+    const headers = await this.#headers()
+    return this.#inTime(options.signal, (signal) => this.#send(request, headers, signal))
+  }
+
   /** Resolves when the server has begun the stream. Not retried: its reader knows the cursor to continue from. */
   async events(path: string, requestOptions: RequestOptions): Promise<Response> {
     const options = this.#abortable(requestOptions)
@@ -181,7 +193,9 @@ interface PreparedRequest {
   url: string
   method: string
   headers: Record<string, string>
-  body?: string
+  body?: BodyInit
+  /** A body that is written as it comes. */
+  duplex?: 'half'
 }
 
 /** Grows exponentially, with jitter. */

@@ -7,7 +7,7 @@ export interface EmbedRequest {
   texts: string[]
 }
 
-/** ONNX Runtime where it is installed, else the engine that comes with the weights. Both make the same vectors. */
+/** ONNX Runtime where it is installed, else the engine that comes with the weights. Their vectors differ: see `onnxEngine`. */
 export type EngineName = 'onnxruntime' | 'wasm'
 
 export type EmbedResponse = { id: number } & ({ vectors: Float32Array[]; engine: EngineName } | { error: string; missing?: string })
@@ -52,10 +52,10 @@ else if (process.send) {
   process.once('disconnect', () => process.exit())
 }
 
+/** A process of its own is for ONNX Runtime, a thread for the other engine: the model id of the embedder says which makes its vectors. */
 async function load(): Promise<Engine> {
   const { default: model } = await importPackage<{ default: ModelFiles }>(weightsPackage)
-  const onnx = parentPort ? undefined : await loadOnnxEngine(model)
-  if (onnx) return onnx
+  if (!parentPort) return await loadOnnxEngine(model)
   const { createEmbedder } = await importPackage<{ createEmbedder(options: { model: ModelFiles }): Promise<Pick<Engine, 'embed'>> }>(
     enginePackage,
   )
@@ -63,15 +63,13 @@ async function load(): Promise<Engine> {
   return { name: 'wasm', embed: (texts) => engine.embed(texts) }
 }
 
-/**
- * Undefined when the package is not installed, too old, or does not load here: the other engine is used then. Each response names its
- * engine.
- */
-async function loadOnnxEngine(model: ModelFiles): Promise<Engine | undefined> {
+async function loadOnnxEngine(model: ModelFiles): Promise<Engine> {
   try {
     const module = await importPackage<OnnxRuntime & { default?: OnnxRuntime }>(onnxRuntimePackage)
     return { ...(await onnxEngine(module.default ?? module, model)), name: 'onnxruntime' }
-  } catch {
-    return undefined
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const remedy = `Install a newer one, or remove it and install ${enginePackage}, which works everywhere.`
+    throw new Error(`${onnxRuntimePackage} is installed and does not load here: ${why}. ${remedy}`, { cause: error })
   }
 }

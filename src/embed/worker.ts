@@ -2,7 +2,6 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { HeedError } from '../base/errors.ts'
 import { inheritedFlags, openWorker, siblingOf } from '../base/worker.ts'
-import { isInstalled, onnxRuntimePackage } from './packages.ts'
 import type { EmbedResponse, EmbedRequest } from './embed-worker.ts'
 
 /** The worker thread or process that makes vectors, beside the event loop. */
@@ -21,8 +20,8 @@ interface EmbedWorkerEvents {
 }
 
 /** Starts a worker thread, or a process for ONNX Runtime: a worker thread that ends while ONNX Runtime works would crash the process. */
-export function startEmbedWorker(events: EmbedWorkerEvents): EmbedWorker {
-  return isInstalled(onnxRuntimePackage) ? startProcess(events) : startThread(events)
+export function startEmbedWorker(hasOnnxRuntime: boolean, events: EmbedWorkerEvents): EmbedWorker {
+  return hasOnnxRuntime ? startProcess(events) : startThread(events)
 }
 
 function startThread({ onResponse, onFailure }: EmbedWorkerEvents): EmbedWorker {

@@ -15,6 +15,7 @@ import type { RunSlotPool } from '../thread/runtime/run-slots.ts'
 import { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { ThreadChanges } from '../thread/stream/thread-changes.ts'
 import type { TracingOptions } from '../tracing/options.ts'
+import type { AnsweringModel } from '../voice/contract.ts'
 import { Watches, type ReceivePolicy, type WatchesOptions } from '../watch/watches.ts'
 import { EphemeralRuns } from './ephemeral-runs.ts'
 import { Pruner } from './pruner.ts'
@@ -37,6 +38,11 @@ interface SiteOptions {
   onOpen?: (() => void) | undefined
 }
 
+/** Names the runs of an agent on a thread. */
+export function answeringKey(agentId: string, threadId: string): string {
+  return JSON.stringify([agentId, threadId])
+}
+
 /** The objects of one storage in one process. They are made here and nowhere else. */
 export class Site implements RunEnvironment {
   /** Equal for sites of one storage, also where they belong to different Heeds. */
@@ -52,6 +58,8 @@ export class Site implements RunEnvironment {
   /** Scores the runs of agents that have scorers. */
   readonly scoring: Scoring
   readonly ephemeralRuns = new EphemeralRuns()
+  /** Models of voice sessions, which answer on their threads in place of those of the agents. By `answeringKey()`. */
+  readonly answering = new Map<string, AnsweringModel>()
   /** Absent where agents are not edited. */
   readonly editor: RunEditor | undefined
   /** Absent where no policies are configured. */

@@ -6,14 +6,16 @@ import { isPromise } from '../base/promises.ts'
 import type { Heed } from '../heed/heed.ts'
 import type { Studio } from '../studio/index.ts'
 import { withQuota, type Quota } from '../store/contract/usage.ts'
+import { offeredProtocols } from '../socket/handshake.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
+import { ticketPrefix } from '../voice/wire.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
 import { PolicyGuard } from './auth/policy-guard.ts'
 import { isOperator, type Authenticate, type Principal } from './auth/principal.ts'
 import { StreamTickets } from './auth/stream-tickets.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
-import { checkScope, hasScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
+import { checkScope, furtherScope, hasScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
 import { checkSenderApproval } from './auth/undecided-calls.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
@@ -24,13 +26,14 @@ import { ErrorTexts } from './request/error-texts.ts'
 import { checkNamedOnce } from './request/named-once.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
-  FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
+  FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, Upgrade, type HttpRequest, type HttpResponse,
 } from './request/exchange.ts'
 import { RequestCall, RequestReader, type ContextOf, type ServerContext } from './request/call.ts'
 import { openApi, RouteTable, type Route } from './route.ts'
 import { allRoutes } from './routes/index.ts'
 import { EventStreams, GracePeriod } from './sse/event-stream.ts'
 import { isBelow, StudioRoute } from './studio-route.ts'
+import { VoiceSockets, type VoiceLimits } from './voice/voice-sockets.ts'
 
 /** The options of `createHandler()`. */
 export interface HandlerOptions {
@@ -47,7 +50,7 @@ export interface HandlerOptions {
   /** Limits the requests of each principal. Unlimited by default. */
   rateLimit?: RateLimitOptions
   /** Limits that hold by default. */
-  limits?: ServerLimits
+  limits?: HandlerLimits
   /** The largest body. Defaults to 4 MB. */
   maxBodyBytes?: number
   /** A comment is sent to subscribers after this time without a chunk. Defaults to 25 s. */
@@ -65,13 +68,8 @@ export interface HandlerOptions {
   studio?: Studio
 }
 
-/** What callers may use of a server. */
-export interface ServerLimits {
-  /**
-   * The failed logins of one network address, after which its requests are answered with 429, whatever their credentials. Defaults to 60 a
-   * minute; false: unlimited. Behind a proxy all callers have its address.
-   */
-  failedLogins?: RateLimitOptions | false
+/** What callers may use of a handler. */
+export interface HandlerLimits {
   /** The open event streams of one principal that is no operator. Defaults to 500. */
   streamsPerPrincipal?: number
   /** The open event streams of all principals. Defaults to 10,000. */
@@ -101,6 +99,28 @@ export interface ServerLimits {
   requests?: Partial<Record<PrincipalScope, RateLimitOptions>> | false
 }
 
+/** What callers may use of a server: it knows their network addresses, and has WebSockets. */
+export interface ServerLimits extends HandlerLimits {
+  /**
+   * The failed logins of one network address, after which its requests are answered with 429, whatever their credentials. Defaults to 60 a
+   * minute; false: unlimited. Behind a proxy all callers have its address.
+   */
+  failedLogins?: RateLimitOptions | false
+  /** The voice sessions of one principal that is no operator. Defaults to 10. */
+  voiceSessionsPerPrincipal?: number
+  /** The voice sessions of all principals. Defaults to 1,000. */
+  voiceSessions?: number
+  /** The largest message of the client of a voice session, in bytes. Defaults to 256 kB. */
+  voiceMessageBytes?: number
+  /** A voice session ends after so long without a message of its client, in milliseconds. Defaults to 5 minutes. */
+  voiceIdleMs?: number
+  /** The longest voice session, in milliseconds. Defaults to an hour. */
+  voiceMs?: number
+}
+
+/** The options of a handler that `serve()` calls. */
+export type ServedOptions = Omit<HandlerOptions, 'limits'> & { limits?: ServerLimits }
+
 /** The server as a function from `Request` to `Response`, for any framework. */
 export interface Handler {
   (request: Request): Promise<Response>
@@ -122,6 +142,7 @@ const anonymous: Principal = { id: 'anonymous', resources: [] }
 
 /** Serves all routes of a Heed, and starts it: runs that an earlier process left are continued, and what is due is sent. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
+  checkLimitsOfHandler(options.limits)
   const handler = new RequestHandler(heed, options)
   heed.begin().catch((error: unknown) => heed.reportFailedStart(error))
   const handle = async (request: Request) => toFetchResponse(await handler.respond(new FetchHttpRequest(request)), request.method)
@@ -138,7 +159,10 @@ export const optionNames: ReadonlyArray<keyof HandlerOptions> = [
   'studio',
 ]
 
+const socketLimits = ['voiceSessionsPerPrincipal', 'voiceSessions', 'voiceMessageBytes', 'voiceIdleMs', 'voiceMs'] as const
+
 const numberedLimits = [
+  ...socketLimits,
   'streamsPerPrincipal', 'streams', 'scheduleMs', 'schedulesPerResource', 'schedules', 'watchesPerResource', 'watches',
   'threadsPerResource', 'threads', 'bytesPerResource', 'bytes',
 ] as const
@@ -154,6 +178,19 @@ function quotasOf(limits: ServerLimits): { operator: Quota; tenant: Quota } {
   return { operator: { all }, tenant: { all, resource } }
 }
 
+function voiceLimitsOf(limits: ServerLimits): VoiceLimits {
+  const { voiceSessions = 1_000, voiceSessionsPerPrincipal = 10, voiceMessageBytes = 262_144, voiceIdleMs = 300_000 } = limits
+  return {
+    sessions: voiceSessions, sessionsPerPrincipal: voiceSessionsPerPrincipal, messageBytes: voiceMessageBytes, idleMs: voiceIdleMs,
+    maxMs: limits.voiceMs ?? 3_600_000,
+  }
+}
+
+/** The ticket of a page, which a browser sends as one of the subprotocols. */
+function offeredTicket(request: HttpRequest): string | undefined {
+  return offeredProtocols(request).find((name) => name.startsWith(ticketPrefix))?.slice(ticketPrefix.length)
+}
+
 /** A limit for each class of routes, so that requests of one class use up nothing of another. */
 function classLimits(requests: ServerLimits['requests'], clock: Clock): Map<PrincipalScope, RateLimit> {
   if (requests === false) return new Map()
@@ -163,9 +200,9 @@ function classLimits(requests: ServerLimits['requests'], clock: Clock): Map<Prin
   }))
 }
 
-function checkOptions(options: HandlerOptions): void {
+function checkOptions(options: ServedOptions): void {
   checkNames('The server', options, optionNames)
-  const { auth, prefix, requestContext } = options as { [Name in keyof HandlerOptions]: unknown }
+  const { auth, prefix, requestContext } = options as { [Name in keyof ServedOptions]: unknown }
   if (auth !== undefined && auth !== 'local' && typeof auth !== 'function') {
     throw refused('auth', "'local', apiKeys(), jwt(), or a function that returns a principal")
   }
@@ -184,7 +221,18 @@ function checkOptions(options: HandlerOptions): void {
   }
 }
 
-function checkStudio({ studio, prefix = '/api' }: HandlerOptions): void {
+/** Rejects limits of what only a server of `serve()` has: the addresses of its callers, and WebSockets. */
+function checkLimitsOfHandler(limits: ServerLimits = {}): void {
+  const unlimited = (name: keyof ServerLimits, why: string) =>
+    new HeedError('unsupported_option', `createHandler() can't have limits.${name}: ${why}`, { details: { option: `limits.${name}` } })
+  if (limits.failedLogins) {
+    throw unlimited('failedLogins', 'a Request has no network address. Limit failed logins in the server that calls it, or use serve().')
+  }
+  const ofSockets = socketLimits.find((name) => limits[name] !== undefined)
+  if (ofSockets) throw unlimited(ofSockets, 'it is a limit of WebSockets, which need serve().')
+}
+
+function checkStudio({ studio, prefix = '/api' }: Pick<HandlerOptions, 'studio' | 'prefix'>): void {
   if (studio === undefined) return
   if (typeof (Object(studio) as Partial<Studio>).find !== 'function') throw refused('studio', "studio() of 'heed/studio'")
   if (prefix === '' || !(isBelow(studio.path, prefix) || isBelow(prefix, studio.path))) return
@@ -215,9 +263,10 @@ export class RequestHandler {
   readonly #ownContext: ServerContext
   readonly #errorTexts: ErrorTexts
   readonly #tickets: StreamTickets
+  readonly #voices: VoiceSockets
   readonly #studio: StudioRoute | undefined
 
-  constructor(heed: Heed, options: HandlerOptions) {
+  constructor(heed: Heed, options: ServedOptions) {
     checkOptions(options)
     const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, lingerMs = 30_000 } = options
     const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = options
@@ -237,7 +286,12 @@ export class RequestHandler {
     const { requestContext } = options
     this.#errorTexts = new ErrorTexts(heed.logger)
     this.#tickets = new StreamTickets(options.ticketSecret, heed.clock)
+    this.#voices = new VoiceSockets({
+      clock: heed.clock, logger: heed.logger, pingMs: heartbeatMs, lingerMs, limits: voiceLimitsOf(options.limits ?? {}),
+    })
     this.#context = {
+      voices: this.#voices, maxBodyBytes,
+      sendAgain: (call, work) => this.#sendAgain(call, work),
       heed, errorTexts: this.#errorTexts, tickets: this.#tickets,
       events: this.#events, gracePeriod: this.#gracePeriod, runCallers: new RunCallers(), requestContext, scheduleMs, prefix,
       respondAs: (principal, request) => this.#respondAs(principal, new FetchHttpRequest(request)),
@@ -276,6 +330,12 @@ export class RequestHandler {
     this.#authenticator.close()
     this.#gracePeriod.close()
     this.#events.close()
+    this.#voices.close()
+  }
+
+  /** Cuts WebSockets whose clients have not answered `close()`. */
+  cutSockets(): void {
+    this.#voices.cut()
   }
 
   /** A request that a route makes itself. It was authenticated with the request of the route, and counts as part of it. */
@@ -304,6 +364,7 @@ export class RequestHandler {
     let release: (() => void) | undefined
     let hides = route.read === true
     try {
+      if (route.response === 'socket' || route.upload) this.#cors.checkOrigin(request)
       const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticate(request, this.#ticketOf(route, params, request)))
       const principal = isPromise(authenticated) ? await authenticated : authenticated
       if (isOperator(principal)) texts = undefined
@@ -313,6 +374,7 @@ export class RequestHandler {
         this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
       if (route.response === 'events' && !known) release = this.#events.reserve(principal)
       const call = new RequestCall(known ? this.#ownContext : this.#context, request, principal, params, await reader.read(request))
+      call.route = route
       this.#checkRights(route, call, known === undefined)
       checkCounts(route, call)
       checkNamedOnce(route, call)
@@ -325,6 +387,7 @@ export class RequestHandler {
       const stores = !route.read && !route.anonymous && route.method !== 'GET'
       const result = await (stores ? withQuota(this.#quotaOf(principal), handle) : handle())
       if (result instanceof Response) return fromFetchResponse(result)
+      if (result instanceof Upgrade) return { status: 101, headers: {}, body: null, upgrade: result }
       const response = jsonResponse(200, result ?? null, { 'cache-control': 'no-store' })
       if (texts && typeof response.body === 'string') response.body = texts.showJSON(response.body)
       return response
@@ -341,19 +404,33 @@ export class RequestHandler {
     const scope = scopeOfRequest(route, body)
     if (scope === undefined) return
     checkScope(principal, scope, agentInPath?.remote?.approvals === 'sender')
+    const further = furtherScope(route)
+    if (further) checkScope(principal, further, false)
     if (counts && !isOperator(principal)) this.#classLimits.get(scope)?.take(principal.id)
+  }
+
+  /** What is sent over a connection that stays open is asked about as a request of its own. */
+  async #sendAgain<T>(call: RequestCall, work: () => Promise<T>): Promise<T> {
+    const { route, principal } = call
+    if (!route) throw new Error('The call has no route.')
+    this.#limit?.take(`as ${principal.id}`)
+    this.#checkRights(route, call, true)
+    if (this.#guard) await this.#guard.check(route, call)
+    return withQuota(this.#quotaOf(principal), work)
   }
 
   #quotaOf(principal: Principal): Quota {
     return isOperator(principal) ? this.#quotas.operator : this.#quotas.tenant
   }
 
-  /** Finds the principal by the ticket in the query, on the route that accepts tickets. */
+  /** Finds the principal by the ticket, on routes that accept tickets. */
   #ticketOf(
     { ticket }: Route, { agentId = '', threadId = '' }: Record<string, string>, request: HttpRequest,
   ): (() => Principal) | undefined {
-    const given = ticket && request.search.includes('ticket=') ? new URLSearchParams(request.search).get('ticket') : null
-    return given === null ? undefined : () => this.#tickets.verify(given, { agentId, threadId })
+    if (ticket === undefined) return undefined
+    const given = ticket === 'voice' ? offeredTicket(request)
+      : request.search.includes('ticket=') ? (new URLSearchParams(request.search).get('ticket') ?? undefined) : undefined
+    return given === undefined ? undefined : () => this.#tickets.verify(given, { agentId, threadId }, ticket)
   }
 
   /** Where the address of a caller is not known, its failed logins are not counted: they would count against all. */

@@ -3,10 +3,13 @@ import type { ClientOptions } from '../client/index.ts'
 import type { Heed } from '../heed/heed.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { Principal } from './auth/principal.ts'
-import type { StreamTickets } from './auth/stream-tickets.ts'
+import type { StreamTickets, TicketPurpose } from './auth/stream-tickets.ts'
+import type { HeedError } from '../base/errors.ts'
+import type { WireError } from '../voice/wire.ts'
 import type { RunCallers } from './request/access.ts'
 import type { HttpRequest } from './request/exchange.ts'
 import type { GracePeriod, PrincipalStreams } from './sse/event-stream.ts'
+import type { VoiceSockets } from './voice/voice-sockets.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -27,8 +30,10 @@ export interface Route {
   readonly summary: string
   readonly query?: ObjectSchema
   readonly body?: ObjectSchema
-  /** `events`: a stream of server-sent events. */
-  readonly response: 'json' | 'events' | 'text'
+  /** `events`: a stream of server-sent events. `socket`: a WebSocket, by `call.upgrade`. */
+  readonly response: 'json' | 'events' | 'text' | 'audio' | 'socket'
+  /** Its body is a sound, or a form with one: the route reads it itself. */
+  readonly upload?: ObjectSchema
   /** The part of a JSON response that clients may rely on. Every route with such a response has one. */
   readonly responseSchema?: JSONSchema
   /** Answers with 204 if there is nothing to answer. */
@@ -39,8 +44,8 @@ export interface Route {
   readonly unlimited?: true
   /** A send: the same `Idempotency-Key` is the same signal. */
   readonly send?: true
-  /** Accepts a ticket in its query instead of other credentials. */
-  readonly ticket?: true
+  /** Accepts a ticket instead of other credentials: `stream` in its query, `voice` as a subprotocol. */
+  readonly ticket?: TicketPurpose
   /** The texts of its messages enter a run, whose input processors check them; the other texts are checked before it is handled. */
   readonly startsRun?: true
   /** Passes its messages on to other routes, which check their texts. */
@@ -71,6 +76,13 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   readonly tickets: StreamTickets
   /** Who began the runs without a thread. */
   readonly runCallers: RunCallers
+  readonly voices: VoiceSockets
+  /** What a caller sees of an error that is not the answer to its request. */
+  showError(error: HeedError): WireError
+  /** Sends for the caller later than with this request: its rights, limits and the policies are asked again. */
+  sendAgain<T>(work: () => Promise<T>): Promise<T>
+  /** The largest body. */
+  readonly maxBodyBytes: number
   readonly request: HttpRequest
   /** The options of a client whose requests this server answers itself, as the same principal and with this context. */
   readonly ownRequests: (requestContext?: Record<string, unknown>) => ClientOptions
@@ -178,7 +190,7 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
 }
 
 function operation(route: Route): JSONSchema {
-  const { method, path, summary, query, body, anonymous, send, mayBeEmpty } = route
+  const { method, path, summary, query, body, upload, anonymous, send, mayBeEmpty, response } = route
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
     name, in: 'query', required: query?.required?.includes(name) ?? false, ...serialization(schema),
@@ -189,17 +201,24 @@ function operation(route: Route): JSONSchema {
     security: anonymous ? [] : [{ bearer: [] }],
     parameters: [...inPath, ...inQuery, ...(anonymous ? [] : [requestContext]), ...(send ? [idempotencyKey] : [])],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
+    ...(upload ? { requestBody: uploaded(upload) } : {}),
     responses: {
-      200: { description: summary, content: contentOf(route) },
+      ...(response === 'socket' ? { 101: { description: summary } } : { 200: { description: summary, content: contentOf(route) } }),
       ...(mayBeEmpty ? { 204: { description: 'There is nothing to answer.' } } : {}),
       default: failure,
     },
   }
 }
 
+function uploaded(form: ObjectSchema): JSONSchema {
+  return { required: true, content: { 'multipart/form-data': { schema: form }, 'audio/*': { schema: binary } } }
+}
+
 function contentOf({ response, responseSchema, method, path }: Route): JSONSchema {
   if (response === 'events') return { 'text/event-stream': { schema: eventStream } }
   if (response === 'text') return { 'text/plain': { schema: { type: 'string' } } }
+  // Bytes of no known type are sent as such.
+  if (response === 'audio') return { 'audio/*': { schema: binary }, 'application/octet-stream': { schema: binary } }
   if (!responseSchema) throw new Error(`The response of ${method} ${path} has no schema.`)
   return { 'application/json': { schema: responseSchema } }
 }
@@ -211,6 +230,8 @@ function serialization(schema: JSONSchema): JSONSchema {
   const isOfObjects = (schema.items as JSONSchema | undefined)?.type === 'object'
   return isOfObjects ? { content: { 'application/json': { schema } } } : { style: 'form', explode: true, schema }
 }
+
+const binary = { type: 'string', format: 'binary' }
 
 const eventStream = {
   type: 'string', description: 'Server-sent events: `data: {chunk}` and an empty line for each chunk, then `data: [DONE]`.',

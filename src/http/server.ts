@@ -1,13 +1,13 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { checkNames, checkText, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { CloseOptions, Heed } from '../heed/heed.ts'
 import { isLoopback } from './request/exchange.ts'
-import { defaults, optionNames, RequestHandler, type HandlerOptions } from './handler.ts'
+import { defaults, optionNames, RequestHandler, type HandlerOptions, type ServerLimits } from './handler.ts'
 import { NodeListener } from './request/node-exchange.ts'
 
-export { createHandler, type Handler, type HandlerOptions, type ServerLimits } from './handler.ts'
+export { createHandler, type Handler, type HandlerLimits, type HandlerOptions, type ServerLimits } from './handler.ts'
 export { apiKeys } from './auth/principal.ts'
 export { principalScopes, type PrincipalScope } from './auth/scopes.ts'
 export { jwt, type JwtClaims, type JwtOptions } from './auth/jwt.ts'
@@ -17,7 +17,9 @@ export type { ContextOf } from './request/call.ts'
 export type { RateLimitOptions } from './auth/rate-limit.ts'
 
 /** The options of `serve()`. */
-export interface ServeOptions extends HandlerOptions {
+export interface ServeOptions extends Omit<HandlerOptions, 'limits'> {
+  /** What callers may use, beyond which they are rejected. */
+  limits?: ServerLimits
   /** Defaults to 4111; 0 takes a free port. */
   port?: number
   /** The address to listen on. Defaults to this machine only; any other needs `auth`. */
@@ -56,7 +58,10 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   // TCP probes find a peer that is gone, provided that they end before the next heartbeat is sent.
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: Math.max(1_000, heartbeatMs - probingMs) }
   const listener = new NodeListener((request) => handler.respond(request))
-  const server = createServer(keepAlive, listener.listen)
+  // Other upgrades, such as to HTTP/2, are not asked for: their requests are answered as they are.
+  const shouldUpgradeCallback = ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket'
+  const server = createServer({ ...keepAlive, shouldUpgradeCallback }, listener.listen)
+  server.on('upgrade', listener.upgrade)
   // The stream of a client that stopped reading ends with a reason; a client that does not read that, or a response, is reset.
   server.timeout = 4 * stallMs
   server.on('timeout', (socket) => {
@@ -95,7 +100,10 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
     server.closeIdleConnections()
     // Some clients open connections in advance. Node does not count those as idle.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-    const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
+    const cut = heed.clock.after(graceMs, () => {
+      server.closeAllConnections()
+      handler.cutSockets()
+    }, { background: true })
     await heed.close()
     await closed
     cut.cancel()

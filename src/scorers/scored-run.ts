@@ -8,6 +8,8 @@ import type { Message } from '../message/message.ts'
 
 /** The most rows of a run that are scored. */
 const maxRows = 2_000
+/** Most runs append a few rows, and the thread may have many of later runs: the first page is short. */
+const firstRows = 8
 const pageRows = 200
 
 export interface StoredRun {
@@ -48,8 +50,8 @@ async function rowsOfRun(
   store: ThreadStore, scope: { threadId: string; resourceId: string }, runId: string, after: number,
 ): Promise<MessageRow[]> {
   const found: MessageRow[] = []
-  while (found.length < maxRows) {
-    const { rows, more } = await store.listRows(scope, { after: found.at(-1)?.seq ?? after, limit: pageRows })
+  for (let limit = firstRows; found.length < maxRows; limit = pageRows) {
+    const { rows, more } = await store.listRows(scope, { after: found.at(-1)?.seq ?? after, limit })
     const own = rows.filter((row) => row.runId === runId)
     found.push(...own)
     if (!more || own.length < rows.length) break

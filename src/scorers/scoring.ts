@@ -10,7 +10,9 @@ import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
 import type { ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
-import { readStoredRun } from './scored-run.ts'
+import { readStoredRun, type StoredRun } from './scored-run.ts'
+
+type ReadRun = (row: ScoreRow) => Promise<StoredRun | undefined>
 
 /** How many runs a process scores at a time: judges must not take the connections of the agents. */
 const atOnce = 4
@@ -20,12 +22,16 @@ const scoreClaimMs = 300_000
 const firstRetryMs = 1_000
 const longestRetryMs = 300_000
 const maxAttempts = 8
+/** Scoring begins so long after a run: the turn that follows is not slowed down, and runs that end together are scored together. */
+const quietMs = 250
 
 /** Scores finished runs, after them and beside them. Any process of the agent may score a run; each score is stored once. */
 export class Scoring implements BackgroundService {
   readonly #runtime: ThreadRuntime
   readonly #dispatcher: Dispatcher
   readonly #closing = new AbortController()
+  /** The runs of the claim before, where another one follows it. */
+  #justRead: ReadonlyMap<string, Promise<StoredRun | undefined>> = new Map()
 
   constructor(runtime: ThreadRuntime, settings: DispatchSettings) {
     this.#runtime = runtime
@@ -40,7 +46,7 @@ export class Scoring implements BackgroundService {
 
   /** A run that is to be scored has ended. */
   wake(): void {
-    this.#dispatcher.wakeAt(this.#runtime.clock.now())
+    this.#dispatcher.wakeAt(this.#runtime.clock.now() + quietMs)
   }
 
   list(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
@@ -75,16 +81,25 @@ export class Scoring implements BackgroundService {
     const { store, clock } = this.#runtime
     const now = clock.now()
     const due = await store.claimScores({ now, until: now + scoreClaimMs, limit, agentIds: this.#agentIds() })
-    await Promise.all(due.map((row) => this.#settle(row)))
+    // The scorers of a run read it once.
+    const found = new Map<string, Promise<StoredRun | undefined>>()
+    const read = (row: ScoreRow) => {
+      const reading = found.get(row.runId) ?? this.#justRead.get(row.runId) ?? readStoredRun(store, row)
+      found.set(row.runId, reading)
+      return reading
+    }
+    await Promise.all(due.map((row) => this.#settle(row, read)))
+    // The next claim follows at once, and may have other scorers of the same run.
+    this.#justRead = due.length === limit ? found : new Map()
     return due.length
   }
 
   /** Scores a run and stores what became of it. A process that closes leaves its claims, which expire. */
-  async #settle(row: ScoreRow): Promise<void> {
+  async #settle(row: ScoreRow, read: ReadRun): Promise<void> {
     const { store, clock, logger } = this.#runtime
     let settlement: ScoreSettlement
     try {
-      settlement = settlementOf(await this.#traced(row, () => this.#score(row)))
+      settlement = settlementOf(await this.#traced(row, () => this.#score(row, read)))
     } catch (error) {
       if (this.#closing.signal.aborted) return
       const { scorerId, runId, attempts } = row
@@ -123,8 +138,8 @@ export class Scoring implements BackgroundService {
     }
   }
 
-  async #score(row: ScoreRow): Promise<ScorerResult> {
-    const found = await readStoredRun(this.#runtime.store, row)
+  async #score(row: ScoreRow, read: ReadRun): Promise<ScorerResult> {
+    const found = await read(row)
     if (!found) return { runId: row.runId, notScorable: { step: 'preprocess', reason: 'The rows of the run were deleted.' } }
     const { options } = restoreOptions(found.run.options, undefined)
     const scorer = await this.#scorerOf(row, options)
@@ -132,7 +147,8 @@ export class Scoring implements BackgroundService {
     const late = new AbortController()
     const timer = clock.after(longestMs, () => late.abort(new HeedError('scorer_failed', `No score after ${longestMs} ms.`)))
     const abortSignal = AbortSignal.any([late.signal, this.#closing.signal])
-    const { scored } = found
+    // A copy: a scorer that changes what it gets changes nothing for the others.
+    const scored = structuredClone(found.scored)
     try {
       const output = scorer.type === 'trajectory' ? trajectoryOf(scored.output) : scored.output
       const requestContext = options.requestContext?.toJSON() ?? {}

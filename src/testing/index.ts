@@ -7,7 +7,10 @@ export type {
 export type { Pace } from './playback.ts'
 
 export { providerServer, type ProviderServer, type ProviderServerOptions, type RecordedRequest } from './providers/provider-server.ts'
+export type { RealtimeItem, RecordedRealtimeSession } from './providers/openai-realtime.ts'
+export type { ServerSpeech } from './providers/openai-audio.ts'
 export type { WireProtocolName } from './providers/wire-protocol.ts'
+export { spelledSound, spelledText } from './spelled-sound.ts'
 
 export { virtualClock, type VirtualClock } from './virtual-clock.ts'
 
@@ -29,4 +32,5 @@ export { notificationWriterConformance, type NotificationWriterCase } from '../s
 export type { StoreWriterCase, TwoWriters } from '../store/conformance/fixture.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'
 export { vectorConformance, type VectorCase, type VectorHarness } from './vector-conformance.ts'
+export { workflowConformance, type ConformingWorkflows, type WorkflowCase, type WorkflowHarness } from './workflow-conformance.ts'
 export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

@@ -150,7 +150,7 @@ const providers: ReadonlyArray<readonly [string, string]> = [
 ]
 
 /** `openai.chat` becomes `openai`: the API of a provider follows the first dot. */
-function providerName(provider: string): string {
+export function providerName(provider: string): string {
   return providers.find(([prefix]) => provider.startsWith(prefix))?.[1] ?? (provider.split('.', 1)[0] || provider)
 }
 

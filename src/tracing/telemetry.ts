@@ -127,6 +127,7 @@ export class Telemetry {
   readonly toolDuration: Histogram | undefined
   readonly signalsAccepted: Counter | undefined
   readonly mailboxDepth: Histogram | undefined
+  readonly voiceResponse: Histogram | undefined
 
   constructor(api: OpenTelemetry) {
     this.#api = api
@@ -139,6 +140,7 @@ export class Telemetry {
     this.operationDuration = duration(meter, 'gen_ai.client.operation.duration', 'GenAI operation duration.')
     this.agentDuration = duration(meter, 'gen_ai.invoke_agent.duration', 'Duration of a run of an agent.')
     this.toolDuration = duration(meter, 'gen_ai.execute_tool.duration', 'Duration of a call of a tool.')
+    this.voiceResponse = duration(meter, 'heed.voice.response.duration', 'Time from the end of a turn to the first sound of the answer.')
     this.signalsAccepted = meter?.createCounter('heed.signals.accepted', {
       description: 'Signals that threads accepted.', unit: '{signal}',
     })

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { text as textOfStream } from 'node:stream/consumers'
-import type { Experimental_StreamingSpeechModelV4, Experimental_TranscriptionModelV4StreamPart, TranscriptionModelV4 } from '@ai-sdk/provider'
+import type { Experimental_StreamingSpeechModelV4, Experimental_TranscriptionModelV4StreamPart, SpeechModelV4, TranscriptionModelV4 } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { scriptedModel } from '../testing/index.ts'
 import { soundOf, textOf, toneSpeech, toneTranscription } from '../../test/voice/voices.ts'
@@ -75,6 +75,20 @@ describe('speak', () => {
     const audio = await new CompositeVoice({ output }).speak(Readable.from(['On', 'e. T', 'wo']))
     expect(textOf(await bytesOf(audio))).toBe('One. Two')
     expect(texts).toEqual(['On', 'e. T', 'wo'])
+  })
+
+  it('[Z1.3] a model that has the call to stream, and can not, is called for each sentence', async () => {
+    const plain = toneSpeech()
+    const refusal = Object.assign(new Error("'streaming' functionality not supported."), { name: 'AI_UnsupportedFunctionalityError' })
+    let asked = 0
+    const output = { ...plain, doStream: async () => {
+      asked++
+      throw refusal
+    } } as unknown as SpeechModelV4
+    const voice = new CompositeVoice({ output, format })
+    expect(textOf(await bytesOf(await voice.speak(Readable.from(['One. ', 'Two.']))))).toBe('One.Two.')
+    expect(textOf(await bytesOf(await voice.speak('Three.')))).toBe('Three.')
+    expect([asked, plain.calls.map(({ text }) => text)]).toEqual([1, ['One.', 'Two.', 'Three.']])
   })
 
   it('[Z1.4] a stream that is destroyed ends the call of the model', async () => {
@@ -163,7 +177,7 @@ it('[Z1.6] takes models of the three versions and other voices, and rejects ever
   for (const [options, field] of bad) {
     expect(() => new CompositeVoice(options)).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field } }) as Error)
   }
-  expect(() => new CompositeVoice({ realtime: {} } as never)).toThrow(expect.objectContaining({ code: 'unsupported_option' }) as Error)
+  expect(() => new CompositeVoice({ output: toneSpeech(), volume: 1 } as never)).toThrow(expect.objectContaining({ code: 'unsupported_option' }) as Error)
 })
 
 it('[Z1.7] a part that is missing, a model that fails and a text with nothing to say are errors by name', async () => {

@@ -1,8 +1,10 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Clock } from '../base/clock.ts'
 import type { HeedError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Chunk } from '../message/chunk.ts'
 import type { ProviderOptions } from '../message/message.ts'
+import type { TracingOptions } from '../tracing/options.ts'
 
 /** Speech to text and text to speech. `CompositeVoice` is one on models of the AI SDK. */
 export interface Voice {
@@ -16,6 +18,8 @@ export interface Voice {
   getListener(): Promise<{ enabled: boolean }>
   /** A conversation on a thread. An agent calls it with its thread: see `agent.voice.session()`. */
   openSession?(thread: VoiceThread, options: VoiceSessionOptions): Promise<VoiceSession>
+  /** @internal The same voice, traced as the Heed of its agent says. */
+  traced?(tracing: TracingOptions | false | undefined): Voice
 }
 
 /** A text, or a stream of its pieces; bytes are read as UTF-8. */
@@ -107,6 +111,8 @@ export interface TurnOptions {
 /** A conversation by voice on a thread. */
 export interface VoiceSession {
   readonly id: string
+  /** What can be changed of a session with a realtime model; undefined for others. */
+  readonly realtime?: RealtimeControls | undefined
   readonly state: VoiceState
   /** What a player does and a display shows, in order, for one reader. Ends with `close()`. */
   readonly events: AsyncIterable<VoiceSessionEvent>
@@ -124,26 +130,61 @@ export interface VoiceSession {
   close(): Promise<void>
 }
 
+/** What can be changed of a session with a realtime model, from its next answer on. */
+export interface RealtimeControls {
+  /** Adds to the instructions of the agent. */
+  addInstructions(text: string): void
+  /** Adds to the tools of the agent. They are run as its own are: with approvals, and stored. */
+  addTools(tools: Readonly<Record<string, unknown>>): void
+  updateConfig(config: RealtimeConfig): void
+}
+
+/** How a realtime model hears and speaks. */
+export interface RealtimeConfig {
+  speaker?: string
+  language?: string
+  /** The model that writes down what the user says, and a hint for it. */
+  transcription?: { model?: string; prompt?: string }
+  /** Settings of the provider's session, as the provider names them. */
+  providerOptions?: Record<string, unknown>
+}
+
 /** An event of a session. */
 export type VoiceSessionEvent =
   | { type: 'state'; state: VoiceState }
+  /** What was understood so far of a turn that goes on, where the model streams. A later text may revise it. Nothing of it is stored. */
+  | { type: 'partial'; text: string }
   /** Words of the user, as they are on the thread under `id`. */
   | { type: 'transcript'; id: string; text: string }
-  /** A sentence begins. `rate` is that of its samples: 16 bits, little-endian, one channel. */
+  /** An item begins. `rate` is that of its samples: 16 bits, little-endian, one channel. Of a realtime model, more words may follow. */
   | { type: 'sentence'; itemId: string; messageId: string; text: string; rate: number }
-  /** Samples of a sentence, from `atMs` on. */
+  /** More words of an item that a realtime model speaks. */
+  | { type: 'caption'; itemId: string; text: string }
+  /** Samples of an item, from `atMs` on. */
   | { type: 'audio'; itemId: string; atMs: number; audio: Uint8Array }
+  /** The player was given all samples of an item, which lasts so long. */
+  | { type: 'item-end'; itemId: string; ms: number }
   /** Stop the sound at once and forget what was not played, then report how far it was played. */
   | { type: 'clear' }
   /** The message was cut to what the user heard. */
   | { type: 'heard'; messageId: string; text: string }
+  /** A tool of the agent. `waiting`: for a decision on the thread. */
+  | { type: 'tool'; toolCallId: string; toolName: string; state: 'running' | 'waiting' | 'done' | 'failed' }
   | { type: 'error'; error: HeedError }
 
 /** What a session needs of the thread that it speaks on. */
 export interface VoiceThread {
+  readonly agentId: string
+  readonly threadId: string
   readonly clock: Clock
   readonly logger: Logger
+  /** Of the Heed of the thread. */
+  readonly tracing: TracingOptions | false | undefined
+  /** Processors of the agent may change or reject what it says. */
+  readonly checksOutput: boolean
   newId(): string
+  /** Resolves when the listener has room for sound, besides the room in `events`; undefined where it has at once. */
+  readonly room?: () => Promise<void> | undefined
   /** The chunks of the thread, from now on or from the begin of the active run. */
   subscribe(): Promise<{ stream: AsyncIterable<Chunk>; unsubscribe(): void }>
   /** Stores words of the user, which interrupt an active run. */
@@ -152,4 +193,15 @@ export interface VoiceThread {
   abort(runId: string): Promise<void>
   /** Cuts the text of a message to so many characters, in one transaction. `active`: not done, since it belongs to the active run. */
   keepHeard(messageId: string, heard: { characters: number; ms: number }): Promise<'kept' | 'active' | 'gone'>
+  /** Lets a model answer on the thread in place of that of the agent, as long as the session is open. Returns what ends that. */
+  answerWith(model: AnsweringModel): () => void
+}
+
+/** The model of a session, for the runs on its thread in this process. */
+export interface AnsweringModel {
+  readonly model: LanguageModelV4
+  /** Added to the instructions of the agent. */
+  readonly instructions: () => readonly string[]
+  /** Added to the tools of the agent. */
+  readonly tools: () => Readonly<Record<string, unknown>>
 }

@@ -4,6 +4,10 @@ import type {
 } from '@ai-sdk/provider'
 import { describe, HeedError, isHeedError, readable } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
+import { providerName } from '../tracing/chat-trace.ts'
+import { Operation } from '../tracing/operation.ts'
+import type { TracingOptions } from '../tracing/options.ts'
+import { telemetryFor, type Attributes } from '../tracing/telemetry.ts'
 import type { AudioFormat, ListenOptions, SpeakOptions } from './contract.ts'
 import { formatName, mediaTypeOf, pcmType, rateOfPcm } from './sound/media-type.ts'
 import { toWav } from './sound/wav.ts'
@@ -29,22 +33,49 @@ export function isAudioModel(value: unknown): value is SpeechModel & Transcripti
 }
 
 /** The sound of a text, in one call. The versions of the interface differ in their results, not in the call. */
-export async function speakText(model: SpeechModel, text: string, options: SpeakOptions): Promise<Sound> {
+export async function speakText(model: SpeechModel, text: string, options: SpeakOptions, tracing: Tracing): Promise<Sound> {
   const { format, speaker: voice, ...call } = options
   const asked = { ...call, text, ...(voice === undefined ? {} : { voice }), ...(format && { outputFormat: formatName(format.type) }) }
-  const { audio } = await calling(model, options.abortSignal, async () => (model as SpeechModelV4).doGenerate(asked))
-  const bytes = bytesOf(audio)
-  if (bytes.length === 0) throw failure(model, 'it returned no sound')
-  return { audio: bytes, mediaType: mediaTypeOf(bytes) ?? rawType(format) }
+  return traced(tracing, 'speak', model, { 'heed.voice.characters': text.length }, async () => {
+    const { audio } = await calling(model, options.abortSignal, async () => (model as SpeechModelV4).doGenerate(asked))
+    const bytes = bytesOf(audio)
+    if (bytes.length === 0) throw failure(model, 'it returned no sound')
+    return { audio: bytes, mediaType: mediaTypeOf(bytes) ?? rawType(format) }
+  })
+}
+
+/** Models that have `doStream` and can't do it: a provider has one class for all of its models. */
+const notStreaming = new WeakSet<object>()
+
+/** True for the error of a model that has `doStream` and can't do it. It is not streamed to again; nothing was read yet. */
+export function cannotStream(model: SpeechModel | TranscriptionModel, error: unknown): boolean {
+  const { name } = Object(isHeedError(error) ? error.cause : error) as { name?: unknown }
+  if (name !== 'AI_UnsupportedFunctionalityError') return false
+  notStreaming.add(model)
+  return true
 }
 
 /** True for a model that speaks a text while it is being written. */
 export function canStreamSpeech(model: SpeechModel): model is Experimental_StreamingSpeechModelV4 {
-  return typeof (model as Partial<Experimental_StreamingSpeechModelV4>).doStream === 'function'
+  return !notStreaming.has(model) && typeof (model as Partial<Experimental_StreamingSpeechModelV4>).doStream === 'function'
 }
 
 /** The sound of a text while it is being written, by a model that can. */
 export async function* streamSpeech(
+  model: Experimental_StreamingSpeechModelV4, text: AsyncIterable<string>, options: SpeakOptions, tracing: Tracing,
+): AsyncGenerator<Sound> {
+  const operation = begin(tracing, 'speak', model, { 'gen_ai.request.stream': true })
+  try {
+    yield* streamedSounds(model, text, options)
+  } catch (error) {
+    operation?.fail(error)
+    throw error
+  } finally {
+    end(operation, 'speak', model)
+  }
+}
+
+async function* streamedSounds(
   model: Experimental_StreamingSpeechModelV4, text: AsyncIterable<string>, options: SpeakOptions,
 ): AsyncGenerator<Sound> {
   const { format, speaker, ...call } = options
@@ -80,22 +111,33 @@ function webStream<T>(source: AsyncIterable<T>): ReadableStream<T> {
 }
 
 /** The words in a sound, in one call. Samples without a header are sent as a WAV file, which every provider reads. */
-export async function transcribe(model: TranscriptionModel, audio: Uint8Array, mediaType: string, options: ListenOptions): Promise<string> {
+export async function transcribe(
+  model: TranscriptionModel, audio: Uint8Array, mediaType: string, options: ListenOptions, tracing: Tracing,
+): Promise<string> {
   const rate = rateOfPcm(mediaType)
   const sound = rate === undefined ? { audio, mediaType } : { audio: toWav({ pcm: audio, rate }), mediaType: 'audio/wav' }
   const { mediaType: _, onPartial: _none, ...call } = options
-  const { text } = await calling(model, options.abortSignal, async () => (model as TranscriptionModelV4).doGenerate({ ...call, ...sound }))
-  if (typeof text !== 'string') throw failure(model, 'it returned no text')
-  return text
+  return traced(tracing, 'transcribe', model, { 'heed.voice.bytes': audio.length }, async () => {
+    const asked = async () => (model as TranscriptionModelV4).doGenerate({ ...call, ...sound })
+    const { text } = await calling(model, options.abortSignal, asked)
+    if (typeof text !== 'string') throw failure(model, 'it returned no text')
+    return text
+  })
 }
 
 /** True for a model that reads samples as they come. */
 export function canStreamTranscript(model: TranscriptionModel): boolean {
-  return typeof (model as TranscriptionModelV4).doStream === 'function'
+  return !notStreaming.has(model) && typeof (model as TranscriptionModelV4).doStream === 'function'
 }
 
 /** The words in samples that stream, by a model that reads them as they come. */
 export async function streamTranscript(
+  model: TranscriptionModel, audio: AsyncIterable<Uint8Array>, rate: number, options: ListenOptions, tracing: Tracing,
+): Promise<string> {
+  return traced(tracing, 'transcribe', model, { 'gen_ai.request.stream': true }, () => streamedWords(model, audio, rate, options))
+}
+
+async function streamedWords(
   model: TranscriptionModel, audio: AsyncIterable<Uint8Array>, rate: number, options: ListenOptions,
 ): Promise<string> {
   const { onPartial, mediaType: _, ...call } = options
@@ -142,6 +184,43 @@ function bytesOf(audio: string | Uint8Array): Uint8Array {
 function rawType(format: AudioFormat | undefined): string {
   if (!format) return 'application/octet-stream'
   return format.type === 'audio/pcm' && format.rate !== undefined ? pcmType(format.rate) : format.type
+}
+
+type Tracing = TracingOptions | false | undefined
+type Called = 'speak' | 'transcribe'
+
+/** The span of a call; undefined unless an SDK is registered. */
+function begin(tracing: Tracing, called: Called, model: SpeechModel | TranscriptionModel, attributes: Attributes): Operation | undefined {
+  const telemetry = telemetryFor(tracing)
+  return telemetry && new Operation(telemetry, {
+    name: `${called} ${model.modelId}`,
+    kind: 2,
+    parent: telemetry.active(),
+    attributes: { ...measured(called, model), ...attributes },
+    options: tracing || {},
+  })
+}
+
+function end(operation: Operation | undefined, called: Called, model: SpeechModel | TranscriptionModel): void {
+  operation?.end(operation.telemetry.operationDuration, measured(called, model))
+}
+
+function measured(called: Called, { provider, modelId }: SpeechModel | TranscriptionModel): Attributes {
+  return { 'gen_ai.operation.name': called, 'gen_ai.provider.name': providerName(provider), 'gen_ai.request.model': modelId }
+}
+
+async function traced<T>(
+  tracing: Tracing, called: Called, model: SpeechModel | TranscriptionModel, attributes: Attributes, work: () => Promise<T>,
+): Promise<T> {
+  const operation = begin(tracing, called, model, attributes)
+  try {
+    return await (operation ? operation.within(work) : work())
+  } catch (error) {
+    operation?.fail(error)
+    throw error
+  } finally {
+    end(operation, called, model)
+  }
 }
 
 async function calling<T>(model: SpeechModel | TranscriptionModel, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {

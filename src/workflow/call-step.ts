@@ -4,7 +4,8 @@ import type { JSONObject, JSONValue } from '../base/json.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import type { AnyStep, CodeStep, StepContext } from './step.ts'
+import type { ChildCall, Usage } from '../message/chunk.ts'
+import { setStepNesting, type AnyStep, type CodeStep, type StepContext, type StepNesting } from './step.ts'
 
 /** What a call of a step needs of its run. */
 export interface StepCall {
@@ -22,6 +23,7 @@ export interface StepCall {
   validateInputs: boolean
   abortSignal: AbortSignal
   clock: Clock
+  nesting: Pick<StepNesting, 'path' | 'failures' | 'seat' | 'child'>
   initData(): JSONValue | undefined
   resultOf(step: AnyStep | string): JSONValue | undefined | null
   write(output: unknown): void
@@ -31,7 +33,7 @@ export interface StepCall {
 export type Settled =
   | { kind: 'success'; output: JSONValue | undefined; state: JSONObject | undefined }
   | { kind: 'bailed'; output: JSONValue | undefined; state: JSONObject | undefined }
-  | { kind: 'suspended'; payload: JSONValue | undefined; label: string | undefined; state: JSONObject | undefined }
+  | { kind: 'suspended'; payload: JSONValue | undefined; label?: string | undefined; child?: ChildCall; state: JSONObject | undefined }
   | { kind: 'canceled' }
   /** `final`: it would fail again. */
   | { kind: 'failed'; error: JSONObject; cause: unknown; final: boolean }
@@ -41,8 +43,20 @@ class Leaving extends Error {
   override readonly name = 'StepLeft'
 }
 
+/** How a call of a step ended, and what the agents that it asked took. */
+export type SettledCall = Settled & { usage?: Usage }
+
+/** Errors after which another process has the run. */
+export const handedOver: ReadonlySet<string> = new Set(['closed', 'fenced', 'thread_deleted', 'store_failed'])
+
 /** Calls a step once. Never rejects. */
-export async function callStep(call: StepCall): Promise<Settled> {
+export async function callStep(call: StepCall): Promise<SettledCall> {
+  let usage: Usage | undefined
+  const settled = await settle(call, (more) => (usage = addUsage(usage, more)))
+  return usage ? { ...settled, usage } : settled
+}
+
+async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<Settled> {
   const { step } = call
   let left: Settled | undefined
   let state: JSONObject | undefined
@@ -80,6 +94,12 @@ export async function callStep(call: StepCall): Promise<Settled> {
       ...(call.resume === undefined ? {} : { resumeData: call.resume }),
       ...(call.suspended === undefined ? {} : { suspendData: call.suspended }),
     }
+    setStepNesting(context, {
+      ...call.nesting,
+      isHandedOver: () => isHeedError(abortSignal.reason) && handedOver.has(abortSignal.reason.code),
+      suspend: (payload, child) => leave({ kind: 'suspended', payload, child, state }),
+      addUsage: onUsage,
+    })
     if (step.requestContextSchema)
       await validated(
         step.requestContextSchema, call.requestContext.all, `The request context of step '${step.id}'`,
@@ -106,6 +126,13 @@ async function checkedSuspension(step: CodeStep, left: Settled): Promise<Settled
   } catch (error) {
     return failure(error)
   }
+}
+
+export function addUsage(sum: Usage | undefined, more: Usage): Usage {
+  if (!sum) return { ...more }
+  const added = { ...sum }
+  for (const key of Object.keys(added) as Array<keyof Usage>) added[key] += more[key]
+  return added
 }
 
 /** The failure of a step. An error of Heed that says so is not worth another attempt. */
@@ -135,11 +162,22 @@ export async function validated(
   )
 }
 
+/** The most characters that a value of a run may have as JSON. */
+export const mostOfValue: number = 16 * 1024 * 1024
+
 /** A value as it is stored and as the next step reads it. */
 export function toJSONValue(value: unknown, subject: string): JSONValue | undefined {
+  const text = asJSON(value, subject)
+  if (text === undefined) return undefined
+  if (text.length <= mostOfValue) return JSON.parse(text) as JSONValue
+  const size = `${subject} has ${text.length} characters as JSON; a run stores at most ${mostOfValue}.`
+  const message = `${size} Store it elsewhere, and pass its name.`
+  throw new HeedError('step_output_invalid', message, { details: { characters: text.length, most: mostOfValue } })
+}
+
+function asJSON(value: unknown, subject: string): string | undefined {
   try {
-    const text = JSON.stringify(value) as string | undefined
-    return text === undefined ? undefined : (JSON.parse(text) as JSONValue)
+    return JSON.stringify(value)
   } catch (cause) {
     throw new HeedError('step_output_invalid', `${subject} can't be stored as JSON: ${describe(cause)}`, { cause })
   }

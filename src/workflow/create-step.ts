@@ -4,30 +4,9 @@ import { isObject } from '../base/json.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
 import { allHooks } from '../processors/hooks.ts'
 import type { Processor } from '../processors/processor.ts'
-import type { RequestContext } from '../run/request-context.ts'
+import { agentStep, approvalSchema, asksForApproval, type AgentLike } from './agent-step.ts'
 import { processorStep, type ProcessorStep } from './processor-step.ts'
-import { makeStep, type Step, type StepConfig, type StepContext } from './step.ts'
-
-/** An agent as a step calls it. */
-export interface AgentLike<Id extends string = string> {
-  readonly id: Id
-  readonly description?: string | undefined
-  generate(prompt: string, options: AgentStepCall): Promise<AgentAnswer>
-}
-
-interface AgentStepCall {
-  requestContext: RequestContext
-  abortSignal: AbortSignal
-  structuredOutput?: { schema: Schema }
-}
-
-interface AgentAnswer {
-  text: string
-  object: unknown
-  finishReason: string
-  error?: Error | undefined
-  tripwire?: { reason: string; processorId?: string } | undefined
-}
+import { makeStep, stepHooks, type Step, type StepConfig, type StepContext } from './step.ts'
 
 /** A tool as a step calls it. */
 export interface ToolLike<Id extends string = string, Input = never, Output = unknown> {
@@ -77,35 +56,6 @@ export function createStep(from: unknown, options?: { structuredOutput: { schema
   return makeStep(from)
 }
 
-const promptSchema: Schema = { type: 'object', properties: { prompt: { type: 'string' } }, required: ['prompt'] }
-const textSchema: Schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
-
-function agentStep(agent: AgentLike, structured: { schema: Schema } | undefined): Step<string, never, unknown, never> {
-  return makeStep({
-    id: agent.id,
-    description: agent.description,
-    inputSchema: promptSchema,
-    outputSchema: structured?.schema ?? textSchema,
-    async execute({ inputData, requestContext, abortSignal }: StepContext) {
-      const { prompt } = inputData as { prompt: string }
-      const answer = await agent.generate(prompt, { requestContext, abortSignal, ...(structured ? { structuredOutput: structured } : {}) })
-      if (answer.tripwire) {
-        throw new HeedError('tripwire', `${agent.id} refused: ${answer.tripwire.reason}`, {
-          details: { reason: answer.tripwire.reason, processorId: answer.tripwire.processorId },
-        })
-      }
-      if (answer.finishReason === 'suspended') {
-        throw new HeedError(
-          'step_failed',
-          `Agent '${agent.id}' waits for a decision about a tool call, which a step can't wait for. Ask for it in a step of its own.`,
-        )
-      }
-      if (answer.error) throw answer.error
-      return structured ? answer.object : { text: answer.text }
-    },
-  })
-}
-
 function toolStep(tool: ToolLike): Step<string, never, unknown, never> {
   const { id, execute } = tool
   if (!execute) throw new HeedError('invalid_workflow', `Tool '${id}' has no execute: a client would run it. Use a tool with one.`)
@@ -119,11 +69,11 @@ function toolStep(tool: ToolLike): Step<string, never, unknown, never> {
     idempotent: tool.idempotent,
     timeoutMs: tool.timeoutMs,
     async execute(context: StepContext) {
-      const asked = (context.suspendData as { type?: unknown } | undefined)?.type === 'approval'
+      const asked = asksForApproval(context.suspendData)
       const { resumeData, ...unasked } = context
       const call = toolContext(asked ? unasked : context, id)
-      if (asked && (resumeData as { approved?: unknown } | undefined)?.approved !== true)
-        throw new HeedError('step_failed', `Tool '${id}' was declined.`)
+      const { approved, reason = '' } = (resumeData ?? {}) as { approved?: boolean; reason?: string }
+      if (asked && approved !== true) throw new HeedError('step_failed', `Tool '${id}' was declined${reason && `: ${reason}`}.`)
       if (resumeData === undefined && (await tool.requireApproval?.(context.inputData as never, call as never)))
         return context.suspend({ type: 'approval', toolName: id, args: context.inputData })
       const result = execute.call(tool, context.inputData as never, call as never)
@@ -132,6 +82,7 @@ function toolStep(tool: ToolLike): Step<string, never, unknown, never> {
       for await (const output of result as AsyncIterable<unknown>) context.writer.write((last = output))
       return last
     },
+    [stepHooks]: { resumeSchema: (suspended) => (asksForApproval(suspended) ? approvalSchema : tool.resumeSchema) },
   })
 }
 

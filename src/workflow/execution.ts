@@ -4,11 +4,15 @@ import type { JSONObject, JSONValue } from '../base/json.ts'
 import { isSamePlain } from '../base/json.ts'
 import type { Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import { callStep, failure, stepError, toJSONValue, type Settled } from './call-step.ts'
-import type { WorkflowChunk } from './chunk.ts'
+import type { Usage } from '../message/chunk.ts'
+import type { DecidedChild } from '../store/contract/workflows.ts'
+import { answerOf } from './answer.ts'
+import { addUsage, callStep, failure, stepError, type Settled, type SettledCall } from './call-step.ts'
+import { chunkPayload, type WorkflowChunk } from './chunk.ts'
 import { graphPath, type AskContext, type WorkflowGraph } from './plan/graph.ts'
 import { isOver, nextRunStatus, nextStepStatus, type StepEvent, type WorkflowRunEvent, type WorkflowRunStatus } from './plan/machine.ts'
 import { firstChange, nextDue, outputKey, Planner, stepAt, type Begin, type PlanEnd, type Question, type StepRow } from './plan/plan.ts'
+import { stepHooks, type StepSeat } from './step.ts'
 
 /** What is recorded of a run besides its steps. */
 export interface RunHead {
@@ -20,6 +24,8 @@ export interface RunHead {
   state: JSONObject
   result?: JSONValue
   error?: JSONObject
+  /** What the agents of its steps took. */
+  usage?: Usage
   createdAt: number
   updatedAt: number
 }
@@ -30,6 +36,8 @@ export type Command =
   | { type: 'event'; id: string; name: string; data?: JSONValue }
   | { type: 'cancel' }
   | { type: 'wake' }
+  /** A call of an agent of a step was decided on the thread of the agent. */
+  | { type: 'decided'; child: DecidedChild }
 
 /** One transaction of a run. */
 export interface ExecutionCommit {
@@ -50,7 +58,9 @@ export interface ExecutionHost {
   commit(commit: ExecutionCommit): Promise<Command[]>
   emit(chunk: WorkflowChunk): void
   /** Executes an attempt of a step in a span. */
-  traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<Settled>): Promise<Settled>
+  traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<SettledCall>): Promise<SettledCall>
+  /** The thread of the run; absent in memory. */
+  readonly seat?: StepSeat
   /** The process is about to close: no step begins any more. */
   readonly isLeaving?: boolean
 }
@@ -80,6 +90,8 @@ export class Execution {
   #looks = false
   #wake: (() => void) | undefined
   #canceled = false
+  /** Calls that were decided while the steps that wait for them had not stored that they do. */
+  readonly #decided: DecidedChild[] = []
 
   constructor(host: ExecutionHost, given: ExecutionInput) {
     this.#host = host
@@ -163,6 +175,11 @@ export class Execution {
         )
       }
       if (command.type === 'event') this.#receive(command, now)
+      if (command.type === 'decided') {
+        const waiting = [...this.#rows.values()].find((row) => row.status === 'suspended' && standsFor(command.child, row))
+        if (waiting) this.#put({ ...waiting, status: 'waiting', dueAt: now, resumedAt: now })
+        else this.#decided.push(command.child)
+      }
     }
   }
 
@@ -203,55 +220,26 @@ export class Execution {
 
   /** Asks once: the answer is stored, and a later process reads it. */
   async #answer(question: Question): Promise<void> {
-    const { path, kind, node } = question
+    const { node } = question
     const now = this.#host.clock.now()
-    const row: StepRow = { path, stepId: question.id, kind: 'ask', status: 'running', attempt: 1, startedAt: now }
-    if (kind === 'event' && node.kind === 'event') return this.#awaitEvent(node, row, now)
-    try {
-      const context = this.#askContext(question)
-      if (kind === 'conditions' && node.kind === 'branch') {
-        const chosen: number[] = []
-        for (const [index, condition] of node.conditions.entries()) {
-          if (!(await condition(context))) continue
-          chosen.push(index)
-          if (node.first) break
-        }
-        return this.#put({ ...row, status: 'success', output: chosen, endedAt: now })
-      }
-      const answer = await question.ask?.(context)
-      if (kind === 'sleep' || kind === 'sleepUntil') return this.#sleep(row, kind, answer, now)
-      const output = toJSONValue(kind === 'condition' ? Boolean(answer) : answer, `the result of '${question.id}'`)
-      this.#put({ ...row, status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) })
-    } catch (error) {
-      this.#put({ ...row, status: 'failed', error: stepError(error), endedAt: now })
-    }
+    if (question.kind === 'event' && node.kind === 'event') return this.#awaitEvent(node, question.path, now)
+    const row = await answerOf(question, this.#askContext(question), now)
+    this.#put(row)
+    if (row.status === 'waiting') this.#publish('workflow-step-waiting', { id: row.stepId, stepCallId: row.path, dueAt: row.dueAt })
   }
 
-  #sleep(row: StepRow, kind: 'sleep' | 'sleepUntil', answer: unknown, now: number): void {
-    const at = kind === 'sleep' ? now + Number(answer) : answer instanceof Date ? answer.getTime() : Number.NaN
-    if (!Number.isFinite(at))
-      throw new HeedError(
-        'invalid_argument', `${kind}() of '${row.stepId}' got no ${kind === 'sleep' ? 'number of milliseconds' : 'date'}.`,
-      )
-    this.#put({ ...row, kind: 'sleep', status: 'waiting', dueAt: Math.round(at) })
-    this.#publish('workflow-step-waiting', { id: row.stepId, stepCallId: row.path, dueAt: Math.round(at) })
-  }
-
-  #awaitEvent(node: { name: string; timeoutMs: number | undefined }, row: StepRow, now: number): void {
+  #awaitEvent(node: { name: string; timeoutMs: number | undefined }, path: string, now: number): void {
+    const row = { path, stepId: node.name, kind: 'event', attempt: 1, startedAt: now } as const
     const early = [...this.#rows.values()].find(
       (other) => other.path.startsWith('!') && other.stepId === node.name && other.status === 'waiting',
     )
     if (early) {
       const { output, ...event } = early
       this.#put({ ...event, status: 'success', output: null, endedAt: now })
-      return this.#put(
-        { ...row, stepId: node.name, kind: 'event', status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) },
-      )
+      return this.#put({ ...row, status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) })
     }
-    this.#put({
-      ...row, stepId: node.name, kind: 'event', status: 'waiting', ...(node.timeoutMs === undefined ? {} : { dueAt: now + node.timeoutMs }),
-    })
-    this.#publish('workflow-step-waiting', { id: node.name, stepCallId: row.path })
+    this.#put({ ...row, status: 'waiting', ...(node.timeoutMs === undefined ? {} : { dueAt: now + node.timeoutMs }) })
+    this.#publish('workflow-step-waiting', { id: node.name, stepCallId: path })
   }
 
   #askContext({ path, graph, input, iterationCount }: Question): AskContext {
@@ -307,6 +295,9 @@ export class Execution {
       resume: row.resume,
       suspended: row.resume === undefined ? undefined : row.suspend?.payload,
       retryCount: row.attempt - 1,
+      nesting: {
+        path, failures: row.failures ?? 0, seat: this.#host.seat, child: row.resume === undefined ? undefined : row.suspend?.child,
+      },
       stepKey: `${head.runId}:${head.generation}:${path}`,
       runId: head.runId,
       workflowId: graph.id,
@@ -328,8 +319,9 @@ export class Execution {
     this.#wake?.()
   }
 
-  #settle(row: StepRow, retry: { attempts: number; delay: number }, settled: Settled, base: JSONObject): void {
+  #settle(row: StepRow, retry: { attempts: number; delay: number }, settled: SettledCall, base: JSONObject): void {
     const now = this.#host.clock.now()
+    if (settled.usage) this.head.usage = addUsage(this.head.usage, settled.usage)
     if (settled.kind === 'canceled') {
       this.#canceled = true
       return
@@ -341,21 +333,23 @@ export class Execution {
     }
     const conflict = this.#mergeState(settled.state, base)
     if (conflict !== undefined) return this.#fail(row, failure(stateConflict(row, conflict)).error)
-    if (settled.kind === 'suspended') {
-      const suspend = {
-        count: (row.suspend?.count ?? 0) + 1,
-        ...(settled.payload === undefined ? {} : { payload: settled.payload }),
-        ...(settled.label === undefined ? {} : { label: settled.label }),
-      }
-      const { resume: _, ...rest } = row
-      this.#put({ ...rest, status: 'suspended', suspend, suspendedAt: now })
-      this.#publish(
-        'workflow-step-suspended', { id: row.stepId, stepCallId: row.path, status: 'suspended', suspendPayload: settled.payload ?? null },
-      )
-      return
-    }
+    if (settled.kind === 'suspended') return this.#suspend(row, settled, now)
     if (settled.kind === 'bailed') row = { ...row, bailed: true }
     this.#succeed(row, settled.output)
+  }
+
+  #suspend({ resume: _, ...row }: StepRow, { payload, label, child }: Extract<Settled, { kind: 'suspended' }>, now: number): void {
+    const suspend = {
+      count: (row.suspend?.count ?? 0) + 1, ...(payload === undefined ? {} : { payload }), ...(label === undefined ? {} : { label }),
+      ...(child === undefined ? {} : { child }),
+    }
+    const suspended: StepRow = { ...row, status: 'suspended', suspend, suspendedAt: now }
+    // The call was decided before this was known here: the step follows the agent.
+    if (this.#decided.some((decided) => standsFor(decided, suspended))) return this.#put({ ...suspended, status: 'waiting', dueAt: now })
+    this.#put(suspended)
+    this.#publish(
+      'workflow-step-suspended', { id: row.stepId, stepCallId: row.path, status: 'suspended', suspendPayload: payload ?? null },
+    )
   }
 
   /** Merges the keys that a step changed. Returns a key that another step has changed meanwhile to another value. */
@@ -420,6 +414,7 @@ export class Execution {
     this.#stop.abort(new HeedError('aborted', `Run ${head.runId} has ended.`))
     for (const row of this.#rows.values()) {
       if (!['running', 'waiting', 'suspended'].includes(row.status)) continue
+      if (row.status === 'suspended') await this.#endChild(row)
       this.#change(row, 'cancel', { endedAt: this.#host.clock.now() })
     }
     if (this.#canceled) {
@@ -432,11 +427,18 @@ export class Execution {
       if (end?.output !== undefined) head.result = end.output
       this.#move('succeed')
     }
-    const { status, error, result } = head
-    this.#publish(
-      'workflow-finish', { workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}), metadata: {} },
-    )
+    const { status, error, result, usage } = head
+    this.#publish('workflow-finish', {
+      workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}), ...(usage ? { output: { usage } } : {}),
+      metadata: {},
+    })
     await this.#commit(true)
+  }
+
+  /** The agent that a step waits for ends with it. */
+  async #endChild({ path, suspend }: StepRow): Promise<void> {
+    const { seat } = this.#host
+    if (suspend?.child && seat) await this.#stepAt(path)?.[stepHooks]?.endChild?.(suspend.child, seat, this.#given.requestContext)
   }
 
   async #commit(rest: boolean): Promise<Command[]> {
@@ -452,12 +454,19 @@ export class Execution {
   }
 
   #publish(type: WorkflowChunk['type'], payload: Record<string, unknown>): void {
-    this.#chunks.push(this.#chunk(type, payload))
+    this.#chunks.push(this.#chunk(type, chunkPayload(payload)))
   }
 
   #chunk(type: WorkflowChunk['type'], payload: Record<string, unknown>): WorkflowChunk {
     return { type, runId: this.head.runId, from: 'WORKFLOW', payload }
   }
+}
+
+/** Whether this is the call that the step waits for. */
+function standsFor({ threadId, runId, toolCallId, approvalId }: DecidedChild, { suspend }: StepRow): boolean {
+  const child = suspend?.child
+  return child?.threadId === threadId && child.runId === runId && (toolCallId === undefined || child.toolCallId === toolCallId)
+    && (approvalId === undefined || child.approvalId === undefined || child.approvalId === approvalId)
 }
 
 function begunWith(graph: WorkflowGraph, retries: number | undefined): { attempts: number; delay: number } {

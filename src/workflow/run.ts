@@ -9,6 +9,7 @@ import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
 import { unknownRun } from './place/memory-place.ts'
 import type { RunPlace } from './place/place.ts'
 import { rowsBefore, stepAt, type StepRow } from './plan/plan.ts'
+import { stepHooks } from './step.ts'
 import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
 
 /** What a run begins with. */
@@ -246,7 +247,9 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
     const row = this.#suspendedRow(stored, args)
-    const schema = stepAt(this.#graph, row.path)?.resumeSchema
+    const step = stepAt(this.#graph, row.path)
+    const hooks = step?.[stepHooks]
+    const schema = hooks?.resumeSchema ? hooks.resumeSchema(row.suspend?.payload) : step?.resumeSchema
     const data = toJSONValue(
       await validated(schema, args.resumeData, `resumeData of step '${row.stepId}'`, 'invalid_argument'),
       `resumeData of step '${row.stepId}'`,

@@ -1,6 +1,7 @@
 import { checkNames, checkWhole } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import { isName } from '../base/json.ts'
+import { isName, type JSONValue } from '../base/json.ts'
+import type { ChildCall, Usage } from '../message/chunk.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
 import type { RequestContext } from '../run/request-context.ts'
@@ -37,6 +38,54 @@ export type StepOutput<S> = S extends { readonly '~types'?: { readonly output: i
 /** A step with its code. */
 export interface CodeStep extends AnyStep {
   execute(context: StepContext): unknown
+  readonly [stepHooks]?: StepHooks
+}
+
+/** What steps from agents and tools have besides their code. */
+export const stepHooks: unique symbol = Symbol('heed.stepHooks')
+
+export interface StepHooks {
+  /** The schema of the answer to what the step suspended with, in place of `resumeSchema`. */
+  resumeSchema?(suspended: JSONValue | undefined): Schema | undefined
+  /** This process may run the steps of a workflow in this storage: it may continue the agents of steps there too. */
+  register?(site: object): void
+  /** Ends the run of the agent that the step waits for. */
+  endChild?(child: ChildCall, seat: StepSeat, requestContext: RequestContext): Promise<void>
+}
+
+/** The thread that a run of a workflow is, and the storage that it is in. */
+export interface StepSeat {
+  threadId: string
+  resourceId: string
+  /** The run of the thread. */
+  runId: string
+  site: object
+}
+
+/** What a step that asks an agent needs besides its context. */
+export interface StepNesting {
+  path: string
+  /** How often the step has failed: the next attempt asks again. */
+  failures: number
+  /** Absent for a run in memory. */
+  seat: StepSeat | undefined
+  /** The call of the agent that the step was suspended for. */
+  child: ChildCall | undefined
+  /** True when another process continues the run: what the step has asked must go on. */
+  isHandedOver(): boolean
+  /** Suspends the step until the call of the agent is decided, here or on the thread of the agent. */
+  suspend(payload: JSONValue, child: ChildCall): never
+  addUsage(usage: Usage): void
+}
+
+const nestings = new WeakMap<StepContext, StepNesting>()
+
+export function setStepNesting(context: StepContext, nesting: StepNesting): void {
+  nestings.set(context, nesting)
+}
+
+export function stepNestingOf(context: StepContext): StepNesting | undefined {
+  return nestings.get(context)
 }
 
 /** What a step is called with. */

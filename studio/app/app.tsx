@@ -1,12 +1,8 @@
 import { lazy, Suspense, type ReactNode } from 'react'
-import { AgentPage, AgentsView } from '../views/agents.tsx'
-import { AttentionView } from '../views/attention.tsx'
-import { InboxView } from '../views/inbox.tsx'
-import { SchedulesView } from '../views/schedules.tsx'
 import { ThreadsView } from '../views/threads.tsx'
-import { WatchesView } from '../views/watches.tsx'
 import { ThreadPage } from '../thread/thread-page.tsx'
 import { Loading } from '../parts/states.tsx'
+import { BrokenView } from './broken-view.tsx'
 import { Link, usePlace } from './router.tsx'
 import { SessionProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
@@ -15,16 +11,36 @@ const TimelinePage = lazy(() => import('../timeline/timeline-page.tsx').then((mo
 const StepPage = lazy(() => import('../prompt/step-page.tsx').then((module) => ({ default: module.StepPage })))
 const ProcessesView = lazy(() => import('../views/processes.tsx').then((module) => ({ default: module.ProcessesView })))
 const SignalPage = lazy(() => import('../views/signal.tsx').then((module) => ({ default: module.SignalPage })))
+const AgentPage = lazy(() => import('../views/agents.tsx').then((module) => ({ default: module.AgentPage })))
+const AgentsView = lazy(() => import('../views/agents.tsx').then((module) => ({ default: module.AgentsView })))
+const AttentionView = lazy(() => import('../views/attention.tsx').then((module) => ({ default: module.AttentionView })))
+const InboxView = lazy(() => import('../views/inbox.tsx').then((module) => ({ default: module.InboxView })))
+const SchedulesView = lazy(() => import('../views/schedules.tsx').then((module) => ({ default: module.SchedulesView })))
+const WatchesView = lazy(() => import('../views/watches.tsx').then((module) => ({ default: module.WatchesView })))
+const VersionsPage = lazy(() => import('../editor/versions-page.tsx').then((module) => ({ default: module.VersionsPage })))
+const ScoresView = lazy(() => import('../views/scores.tsx').then((module) => ({ default: module.ScoresView })))
+const WorkflowsView = lazy(() => import('../workflows/workflows-view.tsx').then((module) => ({ default: module.WorkflowsView })))
+const WorkflowPage = lazy(() => import('../workflows/workflow-page.tsx').then((module) => ({ default: module.WorkflowPage })))
+const RunPage = lazy(() => import('../workflows/run-page.tsx').then((module) => ({ default: module.RunPage })))
 
 export function App() {
   return (
     <SessionProvider>
       <Shell>
-        <Suspense fallback={<Loading />}>
-          <View />
-        </Suspense>
+        <Guarded />
       </Shell>
     </SessionProvider>
+  )
+}
+
+function Guarded() {
+  const { segments } = usePlace()
+  return (
+    <BrokenView place={segments.join('/')}>
+      <Suspense fallback={<Loading />}>
+        <View />
+      </Suspense>
+    </BrokenView>
   )
 }
 
@@ -46,7 +62,14 @@ function View(): ReactNode {
     case 'inbox':
       return <InboxView />
     case 'agents':
-      return id === undefined ? <AgentsView /> : <AgentPage key={id} agentId={id} />
+      if (id === undefined) return <AgentsView />
+      return below === 'versions' ? <VersionsPage key={id} agentId={id} /> : <AgentPage key={id} agentId={id} />
+    case 'workflows':
+      if (id === undefined) return <WorkflowsView />
+      if (below === 'runs' && belowId !== undefined) return <RunPage key={`${id} ${belowId}`} workflowId={id} runId={belowId} />
+      return <WorkflowPage key={id} workflowId={id} />
+    case 'scores':
+      return <ScoresView />
     case 'schedules':
       return <SchedulesView />
     case 'processes':

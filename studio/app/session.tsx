@@ -48,11 +48,15 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     [client, agents.data, key],
   )
 
+  const identity = useMemo(() => (key === undefined ? '' : `${Date.now()} ${Math.random()}`), [key])
+
   if (isUnauthorized(agents.error)) return <SignIn wasRejected={key !== undefined} onKey={setKey} />
   if (!session) return <Starting error={agents.error} onRetry={agents.reload} />
   return (
     <SessionContext value={session}>
-      <LiveProvider client={client}>{children}</LiveProvider>
+      <LiveProvider client={client} identity={identity}>
+        {children}
+      </LiveProvider>
     </SessionContext>
   )
 }

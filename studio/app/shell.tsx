@@ -12,8 +12,10 @@ const views = [
   { id: 'attention', label: 'Attention', key: 'x' },
   { id: 'inbox', label: 'Inbox', key: 'i' },
   { id: 'agents', label: 'Agents', key: 'a' },
+  { id: 'workflows', label: 'Workflows', key: 'f' },
   { id: 'schedules', label: 'Schedules', key: 's' },
   { id: 'watches', label: 'Watches', key: 'w' },
+  { id: 'scores', label: 'Scores', key: 'c' },
   { id: 'processes', label: 'Processes', key: 'p' },
 ] as const
 

@@ -1,4 +1,5 @@
 import type { ThreadRun } from 'heed/client'
+import { useLive } from '../app/live.tsx'
 import { useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -6,6 +7,8 @@ import { spanOf, Time } from '../app/time.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import type { PanelProps } from '../thread/panel.tsx'
 import { ms } from '../timeline/leases.ts'
+import { ScoreValue, type Score } from '../views/score.tsx'
+import { listMs } from '../views/thread-list.ts'
 import { shortId } from '../timeline/signal-table.tsx'
 
 /** The runs of the thread, newest first: their steps with their prompts, decisions and takeovers. */
@@ -14,6 +17,8 @@ export function RunsPanel({ thread, scope, agentId }: PanelProps) {
   const { data, error, isLoading, reload } = useQuery(`runs ${agentId} ${scope.threadId} ${thread.status} ${thread.messages.length}`, () =>
     client.getAgent(agentId).listRuns({ ...scope, perPage: 20 }),
   )
+  const { data: scored } = useQuery(`scores of ${scope.threadId} ${thread.status} ${thread.messages.length}`, () =>
+    client.listScores({ ...scope, limit: 100 }), useLive(scope.threadId, listMs))
   if (isLoading) return <Loading />
   return (
     <>
@@ -25,14 +30,14 @@ export function RunsPanel({ thread, scope, agentId }: PanelProps) {
         </p>
       )}
       {data?.runs.map((run) => (
-        <Run key={run.runId} run={run} />
+        <Run key={run.runId} run={run} scores={scored?.scores.filter(({ runId }) => runId === run.runId) ?? []} />
       ))}
     </>
   )
 }
 
-function Run({ run }: { run: ThreadRun }) {
-  const { threadId, runId, status, startedAt, endedAt, steps, decisions, takeovers, error } = run
+function Run({ run, scores }: { run: ThreadRun; scores: readonly Score[] }) {
+  const { threadId, runId, status, startedAt, endedAt, steps, decisions, takeovers, error, edit } = run
   return (
     <section className="card run">
       <header>
@@ -57,6 +62,19 @@ function Run({ run }: { run: ThreadRun }) {
           </li>
         ))}
       </ol>
+      {edit !== undefined && (
+        <p className="meta">
+          <Link to={['agents', run.agentId, 'versions']} query={{ show: 'compare', from: '0', to: String(edit.version) }}>
+            {edit.version === 0 ? 'What code says' : `Version ${edit.version}`}
+          </Link>
+          {edit.release === undefined ? ', tried' : ` of release ${edit.release}`}
+        </p>
+      )}
+      {scores.map((score) => (
+        <p key={score.key} className="meta">
+          {score.scorerId}: <ScoreValue score={score} /> {score.reason}
+        </p>
+      ))}
       {decisions.map((decision) => (
         <p key={`${decision.toolCallId} ${decision.at}`} className="meta">
           {decision.toolName} {decision.kind === 'suspend' ? 'continued' : decision.approved ? 'approved' : 'declined'}

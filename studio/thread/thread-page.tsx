@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react'
-import { useThread, type Thread } from 'heed/react'
+import type { Thread } from 'heed/react'
 import { useAction } from '../app/query.ts'
 import { hrefOf, Link, navigate, setQuery, usePlace } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
@@ -8,6 +8,7 @@ import { Approvals } from './approval.tsx'
 import { Composer } from './composer.tsx'
 import { useHistory, type History } from './history.ts'
 import { scopeOf, WithThread, type KnownThread } from './known-thread.tsx'
+import { useOpenThread } from './open-thread.ts'
 import { ThreadPanel } from './panel.tsx'
 import type { RowActions } from './row.tsx'
 import { SignalDialog } from './signal-dialog.tsx'
@@ -30,7 +31,7 @@ function upTo({ messages, hasOlder }: Thread, history: History, messageId: strin
 function OpenThread({ threadId, resourceId, agentId, title }: KnownThread) {
   const { client, agents } = useSession()
   const { query } = usePlace()
-  const thread = useThread({ threadId, agent: agentId, client, ...(resourceId === undefined ? {} : { resourceId }) })
+  const thread = useOpenThread(client.getAgent(agentId), { threadId, ...(resourceId === undefined ? {} : { resourceId }) })
   const [isSignalOpen, setSignalOpen] = useState(false)
   const agent = agents.find(({ id }) => id === agentId)
   const agentName = agent?.name ?? agentId

@@ -1,17 +1,11 @@
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import type { AgentDetails, ToolDetails } from 'heed/client'
-import { useThread } from 'heed/react'
 import { useQuery } from '../app/query.ts'
 import { Link } from '../app/router.tsx'
 import { useSession } from '../app/session.tsx'
 import { Json } from '../parts/json.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
-import { Approvals } from '../thread/approval.tsx'
-import { Composer } from '../thread/composer.tsx'
-import type { RowActions } from '../thread/row.tsx'
-import { SignalForm } from '../thread/signal-form.tsx'
-import { noHistory } from '../thread/history.ts'
-import { Transcript } from '../thread/transcript.tsx'
+import { Try } from '../thread/try.tsx'
 
 export function AgentsView() {
   const { agents } = useSession()
@@ -70,6 +64,9 @@ export function AgentPage({ agentId }: { agentId: string }) {
       <section className="agent-about" aria-label="Agent">
         <header className="page-head">
           <h1>{agent.name}</h1>
+          <Link className="button" to={['agents', agent.id, 'versions']}>
+            Versions
+          </Link>
         </header>
         <p className="meta mono">
           {agent.id}
@@ -122,55 +119,5 @@ function Tool({ tool }: { tool: ToolDetails }) {
       </summary>
       {schema === undefined ? <p className="meta">No input schema.</p> : <Json value={schema} />}
     </details>
-  )
-}
-
-const own = Date.now().toString(36)
-
-function Try({ agent }: { agent: AgentDetails }) {
-  const { client } = useSession()
-  const [round, setRound] = useState(0)
-  const threadId = `try-${agent.id}-${own}${round === 0 ? '' : `-${round}`}`
-  const scope = { threadId, resourceId: 'studio' }
-  const thread = useThread({ ...scope, agent: agent.id, client })
-  const { retry, discard } = thread
-  const actions = useMemo<RowActions>(
-    () => ({ agentName: agent.name, retry: (id) => void retry(id), discard }),
-    [agent.name, retry, discard],
-  )
-  const [isSignal, setSignal] = useState(false)
-  return (
-    <section className="agent-try" aria-label="Try">
-      <header className="thread-head">
-        <div className="thread-name">
-          <h2>Try</h2>
-          <p className="meta">
-            on{' '}
-            <Link to={['threads', threadId]} query={{ agent: agent.id, resource: 'studio' }} className="mono">
-              {threadId}
-            </Link>
-          </p>
-        </div>
-        <button type="button" onClick={() => setRound(round + 1)}>
-          New thread
-        </button>
-      </header>
-      {thread.messages.length === 0 ? (
-        <div className="transcript-frame">
-          <Empty title={`Write to ${agent.name}.`}>
-            <p>This is a real thread: it is stored, and you find it in the list of threads.</p>
-          </Empty>
-        </div>
-      ) : (
-        <Transcript thread={thread} history={noHistory} actions={actions} at={null} onFork={() => {}} />
-      )}
-      <Approvals thread={thread} />
-      {isSignal && (
-        <div className="card">
-          <SignalForm scope={scope} agentId={agent.id} onSent={() => {}} />
-        </div>
-      )}
-      <Composer thread={thread} threadId={threadId} onSignal={() => setSignal(!isSignal)} />
-    </section>
   )
 }

@@ -48,7 +48,7 @@ async function bundle(page: string): Promise<string> {
     platform: 'browser',
     // Packages say where they run; a page is one place.
     onLog: () => {},
-    resolve: { alias: { 'heed/react': source('client/react/index.ts'), 'heed/ai-sdk': source('client/ai-sdk/index.ts'), 'heed/client': source('client/index.ts') } },
+    resolve: { alias: { 'heed/react': source('client/react/index.ts'), 'heed/ai-sdk': source('client/ai-sdk/index.ts'), 'heed/client': source('client/index.ts'), 'heed/voice-call': source('client/call/index.ts') } },
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
   })
   try {

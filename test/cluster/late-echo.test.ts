@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { LocalBus } from '../../src/bus/local.ts'
-import { Agent, createTool, Heed, silentLogger, type Bus, type Chunk } from '../../src/index.ts'
+import { Agent, createTool, Heed, silentLogger, type Bus, type Chunk, type ThreadSnapshot } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { newFile } from '../new-file.ts'
-import { isType, readUntil, soon } from '../thread/said.ts'
+import { isType, readUntil, soon, types } from '../thread/said.ts'
 
 /** A connection to a bus whose `poll` does not resolve before the gate is open. */
 function slowToPoll(bus: Bus, gate: Promise<void>): { bus: Bus; polls: () => number } {
@@ -70,5 +70,43 @@ it('[W2.2] the echo of a persisted signal that is published late takes no cursor
     gate.resolve()
     work.resolve()
     await Promise.all([runner.heed.close(), sender.heed.close()])
+  }
+})
+
+it('[W1.1] [W1.2] a snapshot of a run that the stream does not have yet leaves its input to the stream, also for one who returns elsewhere', async () => {
+  const thread = { resourceId: 'user-1', threadId: 'main' }
+  const file = newFile()
+  const shared = new LocalBus()
+  const gate = Promise.withResolvers<void>()
+  const slow = slowToPoll(shared, gate.promise)
+  const process = (bus: Bus) => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
+    return { agent, heed: new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), bus, logger: silentLogger }) }
+  }
+  const [runner, near, far] = [process(slow.bus), process(shared), process(shared)]
+  try {
+    await Promise.all([runner.heed.start(), near.heed.start(), far.heed.start()])
+    await near.agent.subscribeToThread(thread)
+    await near.agent.sendMessage({ id: 'before', contents: 'Earlier.' }, { ...thread, ifIdle: { behavior: 'persist' } }).outcome
+    // The store begins the run with the send. Its process has to poll before it publishes the first chunk of it.
+    const before = slow.polls()
+    await runner.agent.sendMessage({ id: 'go', contents: 'Go.' }, thread).stored
+    await soon(() => slow.polls() > before).toBe(true)
+    await runner.agent.sendMessage({ id: 'beside', contents: 'Beside.' }, { ...thread, ifActive: { behavior: 'persist' } }).outcome
+
+    const first = await near.agent.subscribeToThread({ ...thread, snapshot: true })
+    const [snapshot] = await readUntil(first.stream, isType('data-thread-snapshot'))
+    const ids = (snapshot as unknown as { data: ThreadSnapshot } | undefined)?.data.messages.map(({ id }) => id) ?? []
+    first.unsubscribe()
+    const second = await far.agent.subscribeToThread({ ...thread, after: snapshot?.cursor ?? '' })
+    gate.resolve()
+    const chunks = await readUntil(second.stream, isType('finish'))
+    const echoed = chunks.flatMap((chunk) => (chunk.type === 'data-user-message' ? [(chunk.data as { id: string }).id] : []))
+    // Each message once: in the snapshot, or after it.
+    expect([...ids, ...echoed].toSorted()).toEqual(['before', 'beside', 'go'])
+    expect(types(chunks)).toContain('start')
+  } finally {
+    gate.resolve()
+    await Promise.all([runner, near, far].map(({ heed }) => heed.close()))
   }
 })

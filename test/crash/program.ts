@@ -21,7 +21,8 @@ export async function buildProgram(folder: string, fault?: Fault, entry = 'child
   const build = await rolldown({
     input: { child: join(here, entry), ...workers },
     platform: 'node',
-    external: [/^node:/, /^@ai-sdk\//],
+    // Providers are loaded where they are used, and no program uses one.
+    external: [/^node:/, /^@ai-sdk\/(?!provider$)/],
     logLevel: 'silent',
     plugins: fault ? [breaking(fault)] : [],
   })

@@ -99,7 +99,7 @@ describe('who may ask', () => {
   })
 })
 
-const nameless = /\/(?:health|ready|me|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$|^\/api\/workflows(\/\{workflowId\})?$/
+const nameless = /\/(?:health|ready|me|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$|^\/api\/workflows(\/\{workflowId\})?$|\/(?:speakers|listener)$/
 
 /** Everything but what concerns the whole server, or the agents themselves. */
 function namesOwner(path: string): boolean {

@@ -13,7 +13,7 @@ it('[H5.7] every route finds an agent by its key in `agents` too', async () => {
   const asked: string[] = []
   for (const { path, method, operation } of await listed(ask)) {
     const inQuery = operation.parameters.some(({ name }) => name === 'agentId')
-    const inBody = 'agentId' in (operation.requestBody?.content['application/json'].schema.properties ?? {})
+    const inBody = 'agentId' in (operation.requestBody?.content['application/json']?.schema.properties ?? {})
     if (!inQuery && !inBody) continue
     const { url, init } = request(path, method, operation, names)
     const controller = new AbortController()

@@ -7,6 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../src/http/server.ts'
 import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { CompositeVoice } from '../../src/voice/index.ts'
+import { toneSpeech, toneTranscription } from '../voice/voices.ts'
 import { askEverything, seed } from './fuzzing.ts'
 import { ServerProcess } from './killable.ts'
 import { served } from './serving.ts'
@@ -14,7 +16,8 @@ import { served } from './serving.ts'
 /** Requests for each route. HEED_FUZZ_RUNS=40 is the campaign, `npm run test:fuzz`. */
 const runs = Number(process.env.HEED_FUZZ_RUNS ?? 8)
 
-const agent = () => new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
+const voice = () => new CompositeVoice({ input: toneTranscription(), output: toneSpeech() })
+const agent = () => new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), voice: voice() })
 
 describe('bad input over HTTP', () => {
   it('[H4.1] is refused by name on every route, whatever its shape', async () => {

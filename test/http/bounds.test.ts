@@ -4,6 +4,7 @@ import { createHandler } from '../../src/http/server.ts'
 import { Agent, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { apiKeys } from '../../src/http/auth/principal.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { thrownBy } from '../agent/asking.ts'
 import { served, thread } from './serving.ts'
 
 const tenantKey = 'a-key-of-one-tenant'
@@ -60,6 +61,14 @@ describe('limits of a server', () => {
       request(`${server.url}/api/agents`, { localAddress: '127.0.0.2', ...as(tenantKey) }, (response) => resolve(response.resume().statusCode)).on('error', reject).end()
     })
     expect(other).toBe(200)
+  })
+
+  it('[H7.3] a handler, which knows no addresses and has no WebSockets, rejects limits of both by name', async () => {
+    const heed = new Heed({ storage: new InMemoryStore(), logger: silentLogger })
+    for (const [name, value] of Object.entries({ failedLogins: { requests: 3 }, voiceSessions: 1, voiceSessionsPerPrincipal: 1, voiceMessageBytes: 1, voiceIdleMs: 1, voiceMs: 1 }))
+      expect(thrownBy(() => createHandler(heed, { limits: { [name]: value } }))).toMatchObject({ code: 'unsupported_option', details: { option: `limits.${name}` } })
+    createHandler(heed, { limits: { failedLogins: false } as object }).close()
+    await heed.close()
   })
 
   it('[H7.4] event streams of a tenant are limited, those of an operator only in all, and a closed one makes room', async () => {

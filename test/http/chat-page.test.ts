@@ -193,7 +193,7 @@ describe('a chat page', () => {
     expect(await second).toBeUndefined()
   })
 
-  it('[U1.8] a page that takes an answer up again, or leaves while it connects, aborts nothing; one that stops it does', async () => {
+  it('[U1.8] [U1.17] a page that takes an answer up again, or leaves while it connects, aborts nothing; one that stops it does', async () => {
     const { transport, agent } = await chatting([{ text: ['I write ', 'and write'], hang: { parts: 2 } }])
     agent.sendMessage('Write.', thread)
     await expect.poll(() => agent.activeRun(thread)).toMatchObject({ status: 'running' })
@@ -203,11 +203,13 @@ describe('a chat page', () => {
     await expect(early).rejects.toMatchObject({ name: 'AbortError' })
     const first = await transport.reconnectToStream({ chatId: thread.threadId, abortSignal: before.signal })
     before.abort()
-    const second = last(await transport.reconnectToStream({ chatId: thread.threadId, abortSignal: after.signal }))
+    const second = shownBy((await transport.reconnectToStream({ chatId: thread.threadId, abortSignal: after.signal }))!)
     await last(first)
+    await expect.poll(() => said(second.message)?.[0]).toMatch(/^I write/)
     expect(await agent.activeRun(thread)).toMatchObject({ status: 'running' })
     after.abort()
     await expect.poll(() => agent.activeRun(thread)).toBeNull()
-    expect(said(await second)?.[0]).toMatch(/^I write/)
+    await second.over
+    expect(said(second.message)?.[0]).toMatch(/^I write/)
   })
 })

@@ -8,9 +8,11 @@ import { served } from './serving.ts'
 /** Older names of other routes, and what isn't asked by clients. */
 const others = [
   'POST /agents/{agentId}/stream-until-idle', 'POST /agents/{agentId}/resume-stream-until-idle', 'GET /agents/{agentId}/threads/{threadId}/subscribe', 'POST /webhooks/{sourceId}', 'POST /channels/{channelId}', 'GET /openapi.json',
-  'GET /memory/observational-memory',
+  'GET /memory/observational-memory', 'GET /agents/{agentId}/speakers', 'POST /agents/{agentId}/speak', 'POST /agents/{agentId}/listen',
   // The AI SDK's own transport is their client.
   'POST /agents/{agentId}/chat', 'GET /agents/{agentId}/chat/{threadId}/stream',
+  // The platform's own WebSocket opens it.
+  'GET /agents/{agentId}/threads/{threadId}/voice',
 ]
 
 it('[H1.5] the client has a call for everything that the server can be asked', async () => {
@@ -31,7 +33,7 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
   const memory = client.memory()
   const thread = { threadId: 't', resourceId: 'r' }
   const workflow = client.getWorkflow('asking')
-  for (const holder of [client, guide, guide.notifications, guide.schedules, memory, workflow, workflow.createRun(), guide.editor] as object[]) {
+  for (const holder of [client, guide, guide.notifications, guide.schedules, memory, workflow, workflow.createRun(), guide.editor, guide.voice] as object[]) {
     for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(holder))) {
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue

@@ -54,6 +54,13 @@ const shown: Record<string, () => Promise<void>> = {
     const { tell } = await open(['Hi.'])
     expect((await tell('/agents/guide/send-message', { message: [{ type: 'text', text: 'x' }], ...scope })).body).toMatchObject({ signal: { contents: 'x' } })
   },
+  '`generate` or `stream` with `memory` or `resourceId`, without a thread': async () => {
+    const { refused } = await open()
+    for (const path of ['generate', 'stream', 'explain-prompt']) {
+      for (const given of [{ memory: { resource: 'user-1' } }, { memory: { options: { lastMessages: 1 } } }, { resourceId: 'user-1' }])
+        expect(await refused(`/agents/guide/${path}`, { messages: 'Hi', ...given })).toEqual([400, 'invalid_argument'])
+    }
+  },
   '`generate`, the model fails': async () => {
     const { refused } = await open([{ error: { status: 400, message: 'No.' } }])
     expect(await refused('/agents/guide/generate', { messages: 'Hi' })).toEqual([502, 'provider_error'])
@@ -112,6 +119,16 @@ const shown: Record<string, () => Promise<void>> = {
     const tracingOptions = { metadata: {} }
     expect((await tell('/agents/guide/send-message', { message: 'Hi', ...scope, ifIdle: { streamOptions: { tracingOptions } } })).body).toMatchObject({ accepted: true })
     for (const path of ['generate', 'stream']) expect((await tell(`/agents/guide/${path}`, { messages: 'Hi', tracingOptions })).status).toBe(200)
+  },
+  '`resourceId` of `/memory/status` and `/memory/config`': async () => {
+    const { tell } = await open([], { limited: true })
+    for (const path of ['status', 'config']) expect((await tell(`/memory/${path}?resourceId=user-2`)).body).toEqual((await tell(`/memory/${path}`)).body)
+  },
+  '`includeSystemReminders` of a list of messages': async () => {
+    const { tell } = await open(['Hi.'])
+    await tell('/agents/guide/generate', { messages: 'Hi', memory })
+    const list = async (query: string) => (await tell(`/memory/threads/t/messages?resourceId=user-1${query}`)).body
+    expect(await list('&includeSystemReminders=false')).toEqual(await list(''))
   },
   "`messageId` of the AI SDK's `DefaultChatTransport`": async () => {
     const { tell, agent } = await open(['Hi.'])
@@ -242,9 +259,9 @@ const shown: Record<string, () => Promise<void>> = {
     for (const path of ['model', 'model/reset', 'models/reorder', 'instructions/enhance']) expect((await tell(`/agents/guide/${path}`, {})).status, path).toBe(404)
     expect((await tell('/stored/agents/guide/versions')).status).toBe(404)
   },
-  '`voice`, `listTools`, `getSystemPackages`': async () => {
+  '`listTools`, `getSystemPackages`': async () => {
     const { tell } = await open()
-    for (const path of ['/agents/guide/voice/speakers', '/tools', '/system/packages']) expect((await tell(path)).status, path).toBe(404)
+    for (const path of ['/tools', '/system/packages']) expect((await tell(path)).status, path).toBe(404)
   },
 }
 

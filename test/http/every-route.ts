@@ -1,7 +1,8 @@
 interface Operation {
   security: readonly unknown[]
   parameters: Array<{ name: string; in: string }>
-  requestBody?: { content: { 'application/json': { schema: { properties: Record<string, unknown>; required?: string[] } } } }
+  /** Routes that take sound have no JSON. */
+  requestBody?: { content: { 'application/json'?: { schema: { properties: Record<string, unknown>; required?: string[] } } } }
 }
 
 export type Names = Record<string, string>
@@ -21,7 +22,7 @@ export function request(path: string, method: string, { parameters, requestBody 
   const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
   if (parameters.some(({ name }) => name === 'searchQuery')) search.set('searchQuery', 'Hello')
   if (path.endsWith('/versions/compare')) for (const name of ['from', 'to']) search.set(name, '0')
-  const schema = requestBody?.content['application/json'].schema
+  const schema = requestBody?.content['application/json']?.schema
   const body = schema && {
     ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),
     ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && ('message' in schema.properties || 'memory' in schema.properties))).map((name) => [name, names[name]])),
@@ -34,7 +35,7 @@ export function request(path: string, method: string, { parameters, requestBody 
   }
   return {
     url: search.size > 0 ? `${url}?${search}` : url,
-    init: { method: method.toUpperCase(), ...(body ? { body: JSON.stringify(body) } : {}), headers: body ? { 'content-type': 'application/json' } : ({} as Record<string, string>) },
+    init: { method: method.toUpperCase(), ...(body ? { body: JSON.stringify(body) } : {}), headers: body ? { 'content-type': 'application/json' } : requestBody ? { 'content-type': 'audio/wav' } : ({} as Record<string, string>) },
   }
 }
 

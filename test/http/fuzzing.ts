@@ -51,7 +51,7 @@ function fitting({ type, enum: values, anyOf, properties, required = [], items }
 
 interface Operation {
   parameters: Array<{ name: string; in: string; schema?: Schema; content?: { 'application/json': { schema: Schema } } }>
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
+  requestBody?: { content: { 'application/json'?: { schema: Schema } } }
 }
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
@@ -73,17 +73,31 @@ interface Request {
   ids: string[]
   query: Record<string, unknown>
   body: Uint8Array<ArrayBuffer> | undefined
+  contentType: string
 }
 
 function requests(path: string, { parameters, requestBody }: Operation): fc.Arbitrary<Request> {
-  const schema = requestBody?.content['application/json'].schema
+  const schema = requestBody?.content['application/json']?.schema
+  // Routes that take sound take a form or bytes.
+  const isUpload = requestBody !== undefined && !schema
   const inQuery = parameters.filter((parameter) => parameter.in === 'query')
   return fc.record({
     ids: fc.tuple(...[...path.matchAll(/\{\w+\}/g)].map(() => fc.oneof(fc.constantFrom('guide', 'thread-1'), fc.string({ minLength: 1 })))) as fc.Arbitrary<string[]>,
     query: fc.record(Object.fromEntries(inQuery.map(({ name, schema: of, content }) => [name, fc.oneof(valueOf(of ?? content?.['application/json'].schema ?? {}), fc.string())])), { requiredKeys: [] }) as fc.Arbitrary<Record<string, unknown>>,
-    body: schema ? bodies(schema) : fc.constant(undefined),
+    body: schema ? bodies(schema) : isUpload ? uploads : fc.constant(undefined),
+    contentType: isUpload ? fc.constantFrom(...uploadTypes) : fc.constant('application/json'),
   })
 }
+
+const uploadTypes = ['multipart/form-data; boundary=b', 'multipart/form-data', 'audio/wav', 'audio/pcm;rate=24000', 'application/octet-stream', 'text/plain']
+
+/** Bytes, and forms with bytes as their sound. */
+const uploads: fc.Arbitrary<Uint8Array<ArrayBuffer>> = fc.oneof(
+  fc.uint8Array({ maxLength: 500 }).map((bytes) => new Uint8Array(bytes)),
+  fc.tuple(fc.string(), anyJson).map(([sound, options]) => new TextEncoder().encode(
+    `--b\r\ncontent-disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n${sound}\r\n--b\r\ncontent-disposition: form-data; name="options"\r\n\r\n${JSON.stringify(options)}\r\n--b--\r\n`,
+  )),
+)
 
 function bodies(schema: Schema): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   const json = fc.oneof({ weight: 8, arbitrary: valueOf(schema) }, { weight: 2, arbitrary: anyJson }).map((value) => new TextEncoder().encode(JSON.stringify(value)))
@@ -97,11 +111,11 @@ function bodies(schema: Schema): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   return fc.oneof({ weight: 8, arbitrary: json }, { weight: 1, arbitrary: damaged }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 500 }).map((bytes) => new Uint8Array(bytes)) })
 }
 
-async function enqueueTurn(ask: Ask, method: string, path: string, { ids, query, body }: Request): Promise<void> {
+async function enqueueTurn(ask: Ask, method: string, path: string, { ids, query, body, contentType }: Request): Promise<void> {
   let index = 0
   const url = path.slice('/api'.length).replaceAll(/\{\w+\}/g, () => encodeURIComponent(ids[index++] ?? 'x'))
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))
-  const response = await ask(`${url}?${search}`, { method: method.toUpperCase(), ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }) })
+  const response = await ask(`${url}?${search}`, { method: method.toUpperCase(), ...(body === undefined ? {} : { body, headers: { 'content-type': contentType } }) })
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
     await response.body?.cancel()
     return

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { Heed, InMemoryStore, silentLogger, type Agent, type Logger, type Storage } from '../../src/index.ts'
+import { Heed, InMemoryStore, silentLogger, type Agent, type HeedConfig, type Logger, type Storage } from '../../src/index.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { serve, type ServeOptions } from '../../src/http/server.ts'
 
@@ -10,12 +10,13 @@ export async function served(agents: Record<string, Agent>, options: ServedOptio
   return served
 }
 
-type ServedOptions = ServeOptions & { storage?: Storage; logger?: Logger }
+/** `heed`: what else the Heed of the server is made with. */
+type ServedOptions = ServeOptions & { storage?: Storage; logger?: Logger; heed?: Partial<HeedConfig> }
 
 /** A real server on a free port, which the caller closes: for the tests of a file that share it. */
 export async function serving(agents: Record<string, Agent>, options: ServedOptions = {}) {
-  const { storage = new InMemoryStore(), logger = silentLogger, ...serveOptions } = options
-  const heed = new Heed({ agents, storage, logger })
+  const { storage = new InMemoryStore(), logger = silentLogger, heed: more, ...serveOptions } = options
+  const heed = new Heed({ agents, storage, logger, ...more })
   const server = await serve(heed, { port: 0, handleSignals: false, ...serveOptions })
   const ask = (path: string, init: RequestInit & { json?: unknown } = {}) => {
     const { json, ...rest } = init

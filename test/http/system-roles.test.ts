@@ -41,8 +41,9 @@ it('[H8.3] no route takes a message of another role from a limited principal: a 
   for (const { path, method, operation } of (await listed(ask)).filter(({ operation: { security, requestBody } }) => security.length > 0 && requestBody)) {
     const { url, init } = request(path, method, operation, names)
     const given = JSON.parse(init.body ?? '{}') as Record<string, unknown>
-    const known = Object.keys(operation.requestBody?.content['application/json'].schema.properties ?? {})
-    const fields = known.filter(isContent)
+    const known = Object.keys(operation.requestBody?.content['application/json']?.schema.properties ?? {})
+    // How a text is to sound is no instruction of a model that answers.
+    const fields = known.filter((name) => isContent(name) && !path.endsWith('/speak'))
     for (const field of fields) {
       walked.push(`${path} ${field}`)
       for (const [form, message] of Object.entries(forms)) for (const [wrap, hide] of Object.entries(wrapped)) {

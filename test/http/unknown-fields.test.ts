@@ -40,7 +40,7 @@ function replaced(body: unknown, [name, ...rest]: readonly string[], value: unkn
 
 const world = await serving({ guide: new Agent({ id: 'guide', model: scriptedModel(['Hi.'], { loop: true }), memory: new Memory() }) })
 const routes = (await listed(world.ask)).flatMap(({ path, method, operation }) => {
-  const schema = operation.requestBody?.content['application/json'].schema
+  const schema = operation.requestBody?.content['application/json']?.schema
   return schema ? [{ path, method, operation, places: objectsIn(schema as Schema) }] : []
 })
 const names = { ...thread, runId: 'run-1', scheduleId: 's', watchId: 'w', notificationId: 'n', signalId: 'm-1', toolCallId: 'c', id: 'i' }

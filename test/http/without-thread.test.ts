@@ -27,15 +27,19 @@ describe('a run without a thread that waits for a decision', () => {
   it.each([['approve', 'paid Ada', 'Paid.'], ['decline', 'Not now.', 'Paid.']])('[H1.11] over HTTP: its caller can %s, and gets the rest of the run', async (decide, result, end) => {
     const { agent, model } = payer(pays('Ada'), 'Paid.', pays('Ada'), 'Paid.')
     const { ask: request } = await served({ guide: agent })
+    // A reason is given to the model, which reads it of a decline alone.
+    const why = decide === 'decline' ? { reason: 'Not now.' } : {}
+    for (const path of ['approve-tool-call', 'approve-tool-call-generate'])
+      expect(await (await request(`/agents/guide/${path}`, { json: { runId: 'r', reason: 'Yes.' } })).text()).toContain("'reason'")
     const begun = await chunksOf(await request('/agents/guide/stream', { json: { messages: 'Pay.' } }))
     const call = begun.find(({ type }) => type === 'tool-call-approval')
-    const rest = await chunksOf(await request(`/agents/guide/${decide}-tool-call`, { json: { runId: call?.runId, toolCallId: call?.payload.toolCallId, reason: 'Not now.' } }))
+    const rest = await chunksOf(await request(`/agents/guide/${decide}-tool-call`, { json: { runId: call?.runId, toolCallId: call?.payload.toolCallId, ...why } }))
     expect([said(rest), rest.at(-1)?.type]).toEqual([end, 'finish'])
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain(result)
     const generated = (await (await request('/agents/guide/generate', { json: { messages: 'Pay.' } })).json()) as { runId: string; finishReason: string; suspendPayload: object }
     expect(generated).toMatchObject({ finishReason: 'suspended', suspendPayload: { toolName: 'pay', args: { to: 'Ada' } } })
     const { toolCallId } = generated.suspendPayload as { toolCallId: string }
-    const whole = await (await request(`/agents/guide/${decide}-tool-call-generate`, { json: { runId: generated.runId, toolCallId, reason: 'Not now.' } })).json()
+    const whole = await (await request(`/agents/guide/${decide}-tool-call-generate`, { json: { runId: generated.runId, toolCallId, ...why } })).json()
     expect(whole).toMatchObject({ text: end, finishReason: 'stop' })
     expect((await request('/agents/guide/approve-tool-call', { json: { runId: generated.runId, toolCallId } })).status).toBe(409)
   })

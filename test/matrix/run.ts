@@ -21,7 +21,10 @@ const folders: Readonly<Record<string, Domain>> = {
 }
 
 interface Results {
-  testResults: Array<{ name: string; message?: string; assertionResults: Array<{ status: string; fullName: string; title: string }> }>
+  testResults: Array<{
+    name: string; message?: string
+    assertionResults: Array<{ status: string; fullName: string; title: string; failureMessages?: string[] }>
+  }>
 }
 
 /** What runs on an engine, one after the other. */
@@ -58,14 +61,14 @@ async function matrix(engines: readonly string[]): Promise<number> {
         failed += 1
         print(`  failed on ${engine}: ${path}: ${message ?? ''}`)
       }
-      for (const { status, title, fullName } of assertionResults) {
+      for (const { status, title, fullName, failureMessages = [] } of assertionResults) {
         const count = counts.get(domainOf(path, title, fullName))
         if (!count) continue
         const kind = status === 'passed' ? 'passed' : status === 'failed' ? 'failed' : 'skipped'
         count[kind] += 1
         if (kind !== 'failed') continue
         failed += 1
-        print(`  failed on ${engine}: ${path}: ${fullName}`)
+        print(`  failed on ${engine}: ${path}: ${fullName}\n    ${(failureMessages[0] ?? '').split('\n', 1)[0] ?? ''}`)
       }
     }
     print(`${engine}: ${Math.round((performance.now() - began) / 1000)} s`)
@@ -102,9 +105,13 @@ async function runOn(engine: string, part: string): Promise<Results | undefined>
     })
     const end = () => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'))
     const timer = setTimeout(end, Number(values.minutes) * 60_000)
-    process.once('SIGINT', end)
+    const stop = () => {
+      end()
+      process.exit(130)
+    }
+    process.once('SIGINT', stop)
     await once(child, 'close')
-    process.removeListener('SIGINT', end)
+    process.removeListener('SIGINT', stop)
     clearTimeout(timer)
     return existsSync(output) ? (JSON.parse(readFileSync(output, 'utf8')) as Results) : undefined
   } finally {

@@ -92,6 +92,7 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
     await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
     const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: "What's the temperature outside?" })
     expect(hits[0]?.messageId).toBe('m-1')
+    expect(hits.map(({ reasons }) => reasons.words)).toEqual([0, 0])
   })
 
   it('[K1.18] by words alone, a question that shares no topic is no result', async () => {

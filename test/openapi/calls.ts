@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch'
+import { soundOf } from '../voice/voices.ts'
 import type { paths } from './paths.ts'
 
 type TypedClient = ReturnType<typeof typedClient>
@@ -43,6 +44,13 @@ const parseAs = 'stream' as const
 const workflowId = 'asking'
 const ofWorkflow = { path: { workflowId, runId: 'order-1' }, query: { resourceId } }
 
+/** A form with a sound, as pages send it. */
+function sound(): FormData {
+  const form = new FormData()
+  form.set('audio', new Blob([soundOf('Hi')], { type: 'audio/pcm;rate=24000' }))
+  return form
+}
+
 const decision = ({ runId, toolCallId }: World) => ({ runId, toolCallId })
 
 export const calls: Calls = {
@@ -50,6 +58,17 @@ export const calls: Calls = {
   '/api/events': { get: ({ client }) => client.GET('/api/events', { params: { query: { agentId, resourceId } }, parseAs }) },
   '/api/processes': { get: ({ client }) => client.GET('/api/processes', { params: { query: { agentId } } }) },
   '/api/notifications': { get: ({ client }) => client.GET('/api/notifications', { params: { query: { agentId, resourceId, status: ['pending'], limit: 5 } } }) },
+  '/api/agents/{agentId}/voice/speakers': { get: ({ client }) => client.GET('/api/agents/{agentId}/voice/speakers', { params: inAgent }) },
+  '/api/agents/{agentId}/speakers': { get: ({ client }) => client.GET('/api/agents/{agentId}/speakers', { params: inAgent }) },
+  '/api/agents/{agentId}/voice/listener': { get: ({ client }) => client.GET('/api/agents/{agentId}/voice/listener', { params: inAgent }) },
+  '/api/agents/{agentId}/voice/speak': { post: ({ client }) => client.POST('/api/agents/{agentId}/voice/speak', { params: inAgent, body: { text: 'Hi', speaker: 'ann' }, parseAs }) },
+  '/api/agents/{agentId}/speak': { post: ({ client }) => client.POST('/api/agents/{agentId}/speak', { params: inAgent, body: { input: 'Hi', options: { speaker: 'ann' } }, parseAs }) },
+  '/api/agents/{agentId}/voice/listen': { post: ({ client }) => client.POST('/api/agents/{agentId}/voice/listen', { params: inAgent, body: { audio: '' }, bodySerializer: () => sound() }) },
+  '/api/agents/{agentId}/listen': { post: ({ client }) => client.POST('/api/agents/{agentId}/listen', { params: inAgent, body: { audio: '' }, bodySerializer: () => sound() }) },
+  '/api/agents/{agentId}/threads/{threadId}/voice/ticket': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/threads/{threadId}/voice/ticket', { params: { path: { agentId, threadId } }, body: { resourceId } }),
+  },
+  '/api/agents/{agentId}/threads/{threadId}/voice': { get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/voice', { params: inThread }) },
   '/api/agents/{agentId}/threads/{threadId}/runs': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/threads/{threadId}/runs', { params: { ...inThread, query: { resourceId, page: 0, perPage: 5 } } }),
   },

@@ -273,6 +273,42 @@ export interface paths {
     /** The UI message stream of the answer that is being written or is suspended; 204 if there is none */
     get: operations["getAgentsAgentIdChatThreadIdStream"];
   };
+  "/api/agents/{agentId}/voice/speakers": {
+    /** The voices that an agent may speak with, where they are known */
+    get: operations["getAgentsAgentIdVoiceSpeakers"];
+  };
+  "/api/agents/{agentId}/speakers": {
+    /** The voices that an agent may speak with, where they are known */
+    get: operations["getAgentsAgentIdSpeakers"];
+  };
+  "/api/agents/{agentId}/voice/listener": {
+    /** Whether an agent can listen */
+    get: operations["getAgentsAgentIdVoiceListener"];
+  };
+  "/api/agents/{agentId}/voice/speak": {
+    /** The sound of a text, while it is made */
+    post: operations["postAgentsAgentIdVoiceSpeak"];
+  };
+  "/api/agents/{agentId}/speak": {
+    /** The sound of a text, while it is made */
+    post: operations["postAgentsAgentIdSpeak"];
+  };
+  "/api/agents/{agentId}/voice/listen": {
+    /** The words in a sound: a form, or the sound itself */
+    post: operations["postAgentsAgentIdVoiceListen"];
+  };
+  "/api/agents/{agentId}/listen": {
+    /** The words in a sound: a form, or the sound itself */
+    post: operations["postAgentsAgentIdListen"];
+  };
+  "/api/agents/{agentId}/threads/{threadId}/voice/ticket": {
+    /** A ticket that opens a voice session on the thread within a minute */
+    post: operations["postAgentsAgentIdThreadsThreadIdVoiceTicket"];
+  };
+  "/api/agents/{agentId}/threads/{threadId}/voice": {
+    /** A voice session on a thread, over a WebSocket */
+    get: operations["getAgentsAgentIdThreadsThreadIdVoice"];
+  };
   "/api/memory/threads": {
     /** Threads, with their active runs */
     get: operations["getMemoryThreads"];
@@ -3622,7 +3658,6 @@ export interface operations {
           toolCallId?: string;
           approvalId?: string;
           digest?: string;
-          reason?: string;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -3662,7 +3697,6 @@ export interface operations {
           toolCallId?: string;
           approvalId?: string;
           digest?: string;
-          reason?: string;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -4778,6 +4812,357 @@ export interface operations {
       };
     };
   };
+  /** The voices that an agent may speak with, where they are known */
+  getAgentsAgentIdVoiceSpeakers: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description The voices that an agent may speak with, where they are known */
+      200: {
+        content: {
+          "application/json": {
+              voiceId: string;
+            }[];
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The voices that an agent may speak with, where they are known */
+  getAgentsAgentIdSpeakers: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description The voices that an agent may speak with, where they are known */
+      200: {
+        content: {
+          "application/json": {
+              voiceId: string;
+            }[];
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Whether an agent can listen */
+  getAgentsAgentIdVoiceListener: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description Whether an agent can listen */
+      200: {
+        content: {
+          "application/json": {
+            enabled: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The sound of a text, while it is made */
+  postAgentsAgentIdVoiceSpeak: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          text?: string;
+          input?: string;
+          speakerId?: string;
+          options?: {
+            speaker?: string;
+            language?: string;
+            speed?: number;
+            instructions?: string;
+            format?: {
+              type: string;
+              rate?: number;
+            };
+            providerOptions?: {
+              [key: string]: unknown;
+            };
+          };
+          speaker?: string;
+          language?: string;
+          speed?: number;
+          instructions?: string;
+          format?: {
+            type: string;
+            rate?: number;
+          };
+          providerOptions?: {
+            [key: string]: unknown;
+          };
+          requestContext?: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description The sound of a text, while it is made */
+      200: {
+        content: {
+          "audio/*": string;
+          "application/octet-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The sound of a text, while it is made */
+  postAgentsAgentIdSpeak: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          text?: string;
+          input?: string;
+          speakerId?: string;
+          options?: {
+            speaker?: string;
+            language?: string;
+            speed?: number;
+            instructions?: string;
+            format?: {
+              type: string;
+              rate?: number;
+            };
+            providerOptions?: {
+              [key: string]: unknown;
+            };
+          };
+          speaker?: string;
+          language?: string;
+          speed?: number;
+          instructions?: string;
+          format?: {
+            type: string;
+            rate?: number;
+          };
+          providerOptions?: {
+            [key: string]: unknown;
+          };
+          requestContext?: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description The sound of a text, while it is made */
+      200: {
+        content: {
+          "audio/*": string;
+          "application/octet-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The words in a sound: a form, or the sound itself */
+  postAgentsAgentIdVoiceListen: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "multipart/form-data": {
+          /** Format: binary */
+          audio: string;
+          /** @description JSON: mediaType, filetype, providerOptions. */
+          options?: string;
+        };
+        "audio/*": string;
+      };
+    };
+    responses: {
+      /** @description The words in a sound: a form, or the sound itself */
+      200: {
+        content: {
+          "application/json": {
+            text: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The words in a sound: a form, or the sound itself */
+  postAgentsAgentIdListen: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "multipart/form-data": {
+          /** Format: binary */
+          audio: string;
+          /** @description JSON: mediaType, filetype, providerOptions. */
+          options?: string;
+        };
+        "audio/*": string;
+      };
+    };
+    responses: {
+      /** @description The words in a sound: a form, or the sound itself */
+      200: {
+        content: {
+          "application/json": {
+            text: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** A ticket that opens a voice session on the thread within a minute */
+  postAgentsAgentIdThreadsThreadIdVoiceTicket: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        threadId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description A ticket that opens a voice session on the thread within a minute */
+      200: {
+        content: {
+          "application/json": {
+            ticket: string;
+            expiresAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** A voice session on a thread, over a WebSocket */
+  getAgentsAgentIdThreadsThreadIdVoice: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        threadId: string;
+      };
+    };
+    responses: {
+      /** @description A voice session on a thread, over a WebSocket */
+      101: {
+        content: never;
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** Threads, with their active runs */
   getMemoryThreads: {
     parameters: {
@@ -5252,7 +5637,7 @@ export interface operations {
           };
         };
         cursor?: string;
-        includeSystemReminders?: boolean;
+        includeSystemReminders?: unknown;
         around?: string;
         before?: string;
         after?: string;
@@ -5697,7 +6082,7 @@ export interface operations {
     parameters: {
       query?: {
         agentId?: string;
-        resourceId?: string;
+        resourceId?: unknown;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -5724,7 +6109,7 @@ export interface operations {
     parameters: {
       query?: {
         agentId?: string;
-        resourceId?: string;
+        resourceId?: unknown;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };

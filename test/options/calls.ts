@@ -17,7 +17,7 @@ export const calls: Calls = {
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: [
     'HeedClient', 'AgentClient', 'EditorClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription', 'ThreadListSubscription', 'WorkflowClient',
-    'WorkflowRunClient',
+    'WorkflowRunClient', 'VoiceClient', 'RemoteVoiceSession',
   ],
   react: ['useThread', 'WatchedThread'],
   'ai-sdk': ['HeedChatTransport', 'answersWhatWaits'],
@@ -36,7 +36,8 @@ export const calls: Calls = {
   studio: ['studio'],
   workflows: ['Workflow', 'WorkflowRun', 'createWorkflow', 'createStep', 'cloneStep', 'cloneWorkflow'],
   voice: ['CompositeVoice', 'VoiceSession'],
-  testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance'],
+  'voice-call': ['openVoiceCall'],
+  testing: ['scriptedModel', 'virtualClock', 'VirtualClock', 'providerServer', 'ProviderServer', 'sourceConformance', 'workflowConformance'],
 }
 
 /** Exported calls that have no options: the parameters are positional, or content. */
@@ -46,6 +47,8 @@ export const withoutOptions: Calls = {
   channels: ['checkMessage', 'countsFor', 'normalAddress'],
   embed: ['LocalEmbedder', 'localEmbedder'],
   policy: ['InMemoryPolicyStore'],
+  testing: ['spelledSound', 'spelledText'],
+  'voice-call': ['VoiceCall'],
   scorers: [
     'ScorerDraft', 'notScorable', 'groundsOf', 'questionOf', 'textOf', 'trajectoryOf', 'createKeywordCoverageScorer', 'createSimilarityScorer', 'compareEvals',
   ],

@@ -35,6 +35,12 @@ export const cited: Cited[] = [
     },
   },
   {
+    file: 'test/voice/call-options.test.ts',
+    covers: {
+      openVoiceCall: 'threadId resourceId turn turn.detect turn.level turn.speechMs turn.silenceMs turn.maxMs speaker language reconnect reconnect.maxRetries reconnect.delayMs reconnect.onLost reconnect.onOpen microphone workletUrl onEvent',
+    },
+  },
+  {
     file: 'test/voice/session.test.ts',
     covers: {
       Agent: 'voice', 'Agent.getVoice': 'requestContext', 'VoiceSession.played': 'itemId ms',
@@ -147,7 +153,7 @@ export const cited: Cited[] = [
   { file: 'test/http/quotas.test.ts', covers: {
       createHandler: 'limits.schedulesPerResource limits.schedules limits.watchesPerResource limits.watches limits.threadsPerResource limits.threads limits.bytesPerResource limits.bytes limits.requests',
     } },
-  { file: 'test/http/bounds.test.ts', covers: { createHandler: 'limits.failedLogins limits.streamsPerPrincipal limits.streams limits.scheduleMs' } },
+  { file: 'test/http/bounds.test.ts', covers: { serve: 'limits.failedLogins', createHandler: 'limits.streamsPerPrincipal limits.streams limits.scheduleMs' } },
   { file: 'test/http/stream-tickets.test.ts', covers: { createHandler: 'ticketSecret', serve: 'ticketSecret' } },
   { file: 'test/studio/serving.test.ts', covers: { createHandler: 'studio', serve: 'studio', studio: 'path folder' } },
   { file: 'test/http/slow-client.test.ts', covers: { createHandler: 'stallMs' } },
@@ -205,6 +211,7 @@ export const cited: Cited[] = [
   { file: 'src/testing/virtual-clock.test.ts', title: 'runAll gives up on a timer that sets itself anew', covers: { 'VirtualClock.runAll': 'limit' } },
   { file: 'src/testing/providers/provider-server.test.ts', covers: { providerServer: 'script loop pace clock', 'ProviderServer.script': 'loop' } },
   { file: 'test/sources/conformance.test.ts', covers: { sourceConformance: 'storage source things request happen' } },
+  { file: 'test/workflow/conformance.test.ts', covers: { workflowConformance: 'workflows storage' } },
   { file: 'test/http/tokens.test.ts', title: '[H3.5] have the two periods that the server chooses', covers: { jwt: 'maxKeyAgeSeconds maxOutageSeconds' } },
   { file: 'test/http/rights.test.ts', title: '[H8.2] those that are allowed have their effect, and the author of the agent can widen and narrow the list', covers: { Agent: 'remote remote.options' } },
   { file: 'test/http/rights.test.ts', title: '[H8.1] an end user reads, sends and runs', covers: { Agent: 'remote.approvals' } },

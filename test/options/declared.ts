@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseSync } from 'vite'
 
 const folder = join(import.meta.dirname, '../../api')
-const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'editor', 'scorers', 'studio', 'testing', 'voice', 'workflows', 'unexported'] as const
+const entries = ['heed', 'libsql', 'pg', 'duckdb', 'lancedb', 'redis', 'server', 'sources', 'client', 'react', 'ai-sdk', 'processors', 'embed', 'policy', 'channels', 'editor', 'scorers', 'studio', 'testing', 'voice', 'voice-call', 'workflows', 'unexported'] as const
 /** An entry of the package, by the name of its report. */
 export type Entry = (typeof entries)[number]
 
@@ -72,7 +72,7 @@ const values: ReadonlySet<string> = new Set([
   'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'QueryClient', 'QueryPool', 'RedisClient', 'Memory', 'Message',
   'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PolicySet', 'PolicyStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
   'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains', 'Studio',
-  'AgentLike', 'AnyStep', 'HeedWorkflow', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'WorkflowLike', 'WorkflowsInput', 'RunMetrics', 'ScorerLike', 'SubscriptionRecord', 'SystemMessageInput', 'Voice', 'VoiceThread', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
+  'AgentLike', 'AnyStep', 'CallableVoice', 'MediaStream', 'MediaTrackConstraints', 'HeedWorkflow', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'WorkflowLike', 'WorkflowsInput', 'RunMetrics', 'ScorerLike', 'SubscriptionRecord', 'SystemMessageInput', 'Voice', 'VoiceThread', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
 ])
 const transparent: ReadonlySet<string> = new Set(['Partial', 'Readonly', 'Required', 'Array', 'ReadonlyArray', 'Dynamic', 'Own'])
 

@@ -3,6 +3,7 @@ import { renderToString } from 'react-dom/server'
 import { onTestFinished } from 'vitest'
 import { Channel, Contacts, directChannel, emailWebhook, slackEvents, standardWebhook, telegramBot, twilioSms } from '../../src/channel/index.ts'
 import { HeedClient } from '../../src/client/index.ts'
+import { openVoiceCall } from '../../src/client/call/index.ts'
 import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
 import { useThread, WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
@@ -20,7 +21,7 @@ import { PgStore, PgVector, PostgresStore } from '../../src/store/postgres/index
 import { CedarPolicies, FilePolicyStore, InMemoryPolicyStore } from '../../src/policy/index.ts'
 import * as processors from '../../src/processors/index.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
-import { providerServer, scriptedModel, sourceConformance, virtualClock } from '../../src/testing/index.ts'
+import { providerServer, scriptedModel, sourceConformance, virtualClock, workflowConformance } from '../../src/testing/index.ts'
 import { cloneStep, cloneWorkflow, createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { CompositeVoice } from '../../src/voice/index.ts'
 import { toneSpeech, toneTranscription } from '../voice/voices.ts'
@@ -253,6 +254,7 @@ function edited(): HeedEditor {
 const speaking = () => new CompositeVoice({ input: toneTranscription(), output: toneSpeech() })
 
 const voices: Doors = {
+  openVoiceCall: (more) => openVoiceCall({ session: () => Promise.reject(new Error('No session.')) }, { threadId: 'a', ...more }),
   CompositeVoice: (more) => new CompositeVoice({ output: toneSpeech(), ...more }),
   'CompositeVoice format': (more) => new CompositeVoice({ output: toneSpeech(), format: { type: 'audio/pcm', ...more } }),
   'CompositeVoice.speak': (more) => speaking().speak('Hi.', more),
@@ -309,6 +311,7 @@ const others: Doors = {
     server.script([], more)
   },
   SourceHarness: (more) => sourceConformance({ storage: () => new InMemoryStore(), source, things: ['a', 'b'], ...more }),
+  WorkflowHarness: (more) => workflowConformance({ storage: () => new InMemoryStore(), workflows: () => ({ adds: workflow(), asks: workflow(), fails: workflow(), waits: workflow() }), ...more }),
 }
 
 const step = createStep({ id: 'x', execute: () => 1 })

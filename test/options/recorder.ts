@@ -38,8 +38,8 @@ export class Recorder {
   /** The paths of the options of each call, those of shared types with the call's paths to them. */
   readonly #paths = new Map<string, ReadonlyArray<{ option: string; path: readonly string[] }>>()
   readonly #within = new AsyncLocalStorage<boolean>()
-  readonly #passed = new Set<string>()
-  #removed: string | undefined
+  /** What a program is recorded to: one that is given up, and goes on, does not disturb the next. */
+  readonly #program = new AsyncLocalStorage<{ passed: Set<string>; removed: string | undefined }>()
 
   constructor(declared: Declared) {
     for (const call of declared.keys()) this.#paths.set(call, [...pathsOf(declared, call, [], [])])
@@ -47,14 +47,9 @@ export class Recorder {
 
   /** Runs a program; the options that it passed, as `Call option`. With `removed`, this option does not arrive. */
   async record(run: () => Promise<void>, removed?: string): Promise<ReadonlySet<string>> {
-    this.#passed.clear()
-    this.#removed = removed
-    try {
-      await run()
-    } finally {
-      this.#removed = undefined
-    }
-    return new Set(this.#passed)
+    const passed = new Set<string>()
+    await this.#program.run({ passed, removed }, run)
+    return passed
   }
 
   /** A class whose constructor and methods are recorded. The class itself is changed: its instances of any origin are recorded too. */
@@ -93,12 +88,13 @@ export class Recorder {
   }
 
   #call(call: string, run: Call, args: unknown[]): unknown {
-    if (this.#within.getStore()) return run(...args)
+    const program = this.#program.getStore()
+    if (!program || this.#within.getStore()) return run(...args)
     let changed = args
     for (const { option, path } of this.#paths.get(call) ?? []) {
       if (!args.some((arg) => has(arg, path))) continue
-      this.#passed.add(option)
-      if (option === this.#removed) changed = changed.map((arg) => without(arg, path))
+      program.passed.add(option)
+      if (option === program.removed) changed = changed.map((arg) => without(arg, path))
     }
     return this.#within.run(true, () => run(...changed))
   }

@@ -7,11 +7,11 @@ const file = join(import.meta.dirname, 'table.txt')
 export interface Table {
   /** The title of the probe by `Call option`. */
   shown: Map<string, string>
-  /** Options whose effect is shown through another call with the same type, and not yet through this one. */
+  /** Options that no probe shows through this call: each needs one. */
   open: Set<string>
 }
 
-const openTitle = 'shown through another call with the same options alone'
+const openTitle = 'no probe shows it'
 
 export function readTable(): Table {
   const table: Table = { shown: new Map(), open: new Set() }

@@ -8,6 +8,8 @@ import * as reactEntry from '../../src/client/react/index.ts'
 import { SchedulesClient } from '../../src/client/schedules.ts'
 import { ThreadListSubscription } from '../../src/client/thread-list.ts'
 import { ThreadSubscription } from '../../src/client/thread-subscription.ts'
+import { RemoteVoiceSession } from '../../src/client/voice/remote-session.ts'
+import { VoiceClient } from '../../src/client/voice/voice-client.ts'
 import { Channels } from '../../src/heed/channels.ts'
 import * as serverEntry from '../../src/http/server.ts'
 import * as heedEntry from '../../src/index.ts'
@@ -21,6 +23,7 @@ import * as sourcesEntry from '../../src/sources/index.ts'
 import * as pgEntry from '../../src/store/postgres/index.ts'
 import * as libsqlEntry from '../../src/store/sqlite/index.ts'
 import * as testingEntry from '../../src/testing/index.ts'
+import * as voiceEntry from '../../src/voice/index.ts'
 import * as workflowsEntry from '../../src/workflow/index.ts'
 import { calls } from './calls.ts'
 import { declaredOptions, type Entry } from './declared.ts'
@@ -43,7 +46,7 @@ function recorded<T extends object>(entry: Entry, names: T): T {
 const isClass = (given: object) => Object.getOwnPropertyDescriptor(given, 'prototype')?.writable === false
 
 // Classes and objects that other calls return are recorded by their methods.
-const returned = { AgentClient, MemoryClient, NotificationsClient, SchedulesClient, ThreadListSubscription, ThreadSubscription, Channels, ResourceMemory }
+const returned = { AgentClient, MemoryClient, NotificationsClient, SchedulesClient, ThreadListSubscription, ThreadSubscription, Channels, RemoteVoiceSession, ResourceMemory, VoiceClient }
 for (const [name, given] of Object.entries(returned)) recorder.class(name, given as never)
 recorder.getter('AgentSchedules', heedEntry.Agent.prototype, 'schedules')
 
@@ -62,4 +65,5 @@ export const channels = recorded('channels', channelsEntry)
 export const processors = recorded('processors', processorsEntry)
 export const scorers = recorded('scorers', scorersEntry)
 export const workflow = recorded('workflows', workflowsEntry)
+export const voice = recorded('voice', voiceEntry)
 export const testing = recorded('testing', testingEntry)

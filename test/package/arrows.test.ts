@@ -171,10 +171,10 @@ describe('purity', () => {
 })
 
 describe('sizes and names', () => {
-  it('refuses a file above 500 lines, unless it is a test', () => {
+  it('refuses a file above 520 lines, unless it is a test', () => {
     const lines = (count: number) => 'export {}\n'.repeat(count)
-    const files = { 'src/agent/even.ts': lines(500), 'src/agent/long.ts': lines(501), 'src/agent/long.test.ts': lines(600) }
-    expect(problems(files)).toEqual(['src/agent/long.ts has 501 lines, more than 500: give its second idea a file of its own.'])
+    const files = { 'src/agent/even.ts': lines(520), 'src/agent/long.ts': lines(521), 'src/agent/long.test.ts': lines(600) }
+    expect(problems(files)).toEqual(['src/agent/long.ts has 521 lines, more than 520: give its second idea a file of its own.'])
   })
 
   it('refuses a line above 140 columns, unless it is in a test', () => {

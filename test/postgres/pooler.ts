@@ -42,7 +42,7 @@ function split(received: Buffer): { messages: Buffer[]; rest: Buffer } {
 }
 
 /** A pooler in transaction mode, as PgBouncer without prepared statements: clients share a few connections, and each transaction may have another. */
-export async function transactionPooler(server: { port: number; user: string; database: string }, size: number): Promise<{ port: number; close(): void }> {
+export async function transactionPooler(server: { port: number; user: string; database: string }, size: number): Promise<{ port: number; renew(): Promise<void>; close(): void }> {
   const backends = await Promise.all(Array.from({ length: size }, () => openBackend(server)))
   const clients = new Set<Client>()
 
@@ -75,9 +75,15 @@ export async function transactionPooler(server: { port: number; user: string; da
     }
     lend()
   }
+  const add = async () => {
+    const backend = await openBackend(server)
+    backends.push(backend)
+    backend.socket.on('data', (bytes: Buffer) => answer(backend, bytes))
+    lend()
+  }
   for (const backend of backends) backend.socket.on('data', (bytes: Buffer) => answer(backend, bytes))
 
-  const listening = createServer((socket) => {
+  const listening = createServer({ noDelay: true }, (socket) => {
     const client: Client = { socket, backend: undefined, waiting: [], received: Buffer.alloc(0), isStarted: false, asked: 0 }
     clients.add(client)
     socket.on('error', () => {})
@@ -87,11 +93,8 @@ export async function transactionPooler(server: { port: number; user: string; da
       if (client.backend) {
         client.backend.socket.destroy()
         backends.splice(backends.indexOf(client.backend), 1)
-        void openBackend(server).then((backend) => {
-          backends.push(backend)
-          backend.socket.on('data', (bytes: Buffer) => answer(backend, bytes))
-          lend()
-        })
+        // The server may be gone.
+        add().catch(() => {})
       }
     })
     socket.on('data', (bytes: Buffer) => {
@@ -116,6 +119,12 @@ export async function transactionPooler(server: { port: number; user: string; da
   await once(listening, 'listening')
   return {
     port: (listening.address() as AddressInfo).port,
+    /** All connections to the server are made again. Its clients have no transaction, and notice nothing. */
+    async renew() {
+      const former = backends.splice(0)
+      for (const { socket } of former) socket.destroy()
+      await Promise.all(former.map(add))
+    },
     close() {
       listening.close()
       for (const { socket } of [...backends, ...clients]) socket.destroy()
@@ -125,7 +134,7 @@ export async function transactionPooler(server: { port: number; user: string; da
 
 /** A connection that has logged in to a server that asks for no password. */
 async function openBackend({ port, user, database }: { port: number; user: string; database: string }): Promise<Backend> {
-  const socket = connect(port, '127.0.0.1')
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   socket.on('error', () => {})
   await once(socket, 'connect')
   const body = Buffer.concat([Buffer.from([0, 3, 0, 0]), Buffer.from(`user\0${user}\0database\0${database}\0\0`)])

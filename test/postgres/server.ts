@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { chown, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chown, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -71,11 +71,16 @@ export async function startServer(folder: string, settings: Readonly<Record<stri
   return serve(bin, folder, settings)
 }
 
-/** A replica with the data that a stopped server has now. No server feeds it: what its origin stores later is lost to it. */
-export async function startReplica(of: Server, folder: string): Promise<Server> {
+/**
+ * A replica with the data that a stopped server has now. `feed`: the port where it finds what its origin stores later; without it, that is
+ * lost to it.
+ */
+export async function startReplica(of: Server, folder: string, feed?: number): Promise<Server> {
   await mkdir(folder, { recursive: true })
   await cp(join(of.folder, 'data'), join(folder, 'data'), { recursive: true })
   await writeFile(join(folder, 'data', 'standby.signal'), '')
+  const origin = `host=127.0.0.1 port=${feed} user=heed password=''${password}'' application_name=standby`
+  if (feed !== undefined) await appendFile(join(folder, 'data', 'postgresql.auto.conf'), `primary_conninfo = '${origin}'\n`)
   await run('chmod', ['700', join(folder, 'data')])
   if (isRoot) await run('chown', ['-R', `${nobody}:${nobody}`, folder])
   return serve(await programs(), folder, {})

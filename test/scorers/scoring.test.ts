@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
 import { createAnswerRelevancyScorer, createScorer, textOf, type ScorerLike } from '../../src/scorers/index.ts'
@@ -141,4 +142,55 @@ it('[J4.8] scorers that cannot work are rejected by name when the agent is made'
   expect(make({ one: { scorer: short }, two: { scorer: short } })).toThrow("'short'")
   expect(make({ one: short })).toThrow('scorers of agent')
   expect(make([])).toThrow('scorers of agent')
+})
+
+it('[J4.5] the scorers of a run read it once, and none sees what another one changed of it', async () => {
+  const storage = new InMemoryStore()
+  const seen: string[] = []
+  const greedy = (id: string): ScorerLike => createScorer({ id, description: 'd', type: 'agent' }).generateScore(({ run }) => {
+    seen.push(textOf(run.output))
+    run.output.length = 0
+    return 1
+  })
+  const { agent, settled } = open({ a: { scorer: greedy('a') }, b: { scorer: greedy('b') }, c: { scorer: greedy('c') }, d: { scorer: greedy('d') }, e: { scorer: greedy('e') } }, { storage })
+  let reads = 0
+  await agent.threads().open()
+  const { store } = agent.threads()
+  const readPrompt = store.readPrompt.bind(store)
+  store.readPrompt = (...args) => {
+    reads++
+    return readPrompt(...args)
+  }
+  await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  reads = 0
+  await settled(5)
+  expect([reads, seen]).toEqual([1, Array.from({ length: 5 }, () => 'By train.')])
+})
+
+it('[J1.4] [J4.5] a judge that lies about its format or never answers keeps its error, and costs no other scorer its score', async () => {
+  const clock = virtualClock()
+  let asked = 0
+  const liar = scriptedModel(() => {
+    asked++
+    return '{"findings": "all of them", "score": 1}'
+  })
+  const silent = scriptedModel(() => ({ text: '', hang: true }))
+  const judged = (id: string, model: LanguageModelV4) => createScorer({ id, description: 'd', type: 'agent', judge: { model, instructions: 'Judge.' } })
+    .analyze({ description: 'd', outputSchema: { type: 'object', properties: { findings: { type: 'array' } }, required: ['findings'] }, createPrompt: () => 'Judge.' })
+    .generateScore(() => 1)
+  const { agent, heed } = open({ liar: { scorer: judged('liar', liar) }, silent: { scorer: judged('silent', silent) }, short: { scorer: short } }, { clock })
+  expect(await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })).toMatchObject({ text: 'By train.' })
+  const states = async () => Object.fromEntries((await heed.listScores()).scores.map(({ scorerId, state }) => [scorerId, state]))
+  await expect.poll(async () => {
+    await clock.advance(100)
+    return (await states()).short
+  }, { timeout: 20_000 }).toBe('scored')
+  await expect.poll(async () => {
+    await clock.advance(60_000)
+    return states()
+  }, { timeout: 60_000 }).toEqual({ liar: 'failed', silent: 'failed', short: 'scored' })
+  const errors = Object.fromEntries((await heed.listScores()).scores.map(({ scorerId, error, attempts }) => [scorerId, { attempts, message: String(error?.message) }]))
+  // Each attempt asked the liar twice.
+  expect([asked, errors.liar?.attempts, errors.silent?.attempts]).toEqual([16, 8, 8])
+  expect(errors.silent?.message).toContain('No score after')
 })

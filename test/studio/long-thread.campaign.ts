@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, type ScriptedModel } from '../../src/testing/index.ts'
 import { missing, studioBrowser, why, write } from './opened.ts'
 
 // HEED_STUDIO_LONG=1: 100,000 messages. scripts/studio-frames.ts measures a stream.
@@ -34,6 +34,25 @@ async function tasksDuring(page: Page, act: () => Promise<void>): Promise<number
   const tasks = traceEvents.filter(({ name, ph, pid, tid }) => ph === 'X' && name.endsWith('RunTask') && main.has(`${pid} ${tid}`))
   expect(tasks.length).toBeGreaterThan(20)
   return tasks.map(({ tdur = 0 }) => tdur / 1_000).toSorted((one, other) => one - other)
+}
+
+/** A model that writes so many parts of its answer a second, by the clock: parts that are late, since the machine was busy, come at once. */
+function paced(model: ScriptedModel, partsPerSecond: number): ScriptedModel {
+  const answer = model.doStream.bind(model)
+  const doStream = async (...args: Parameters<typeof answer>) => {
+    const given = await answer(...args)
+    const start = performance.now()
+    let parts = 0
+    const pace = new TransformStream<unknown, unknown>({
+      async transform(part, controller) {
+        const early = start + (parts++ * 1_000) / partsPerSecond - performance.now()
+        if (early > 0) await new Promise((resolve) => setTimeout(resolve, early))
+        controller.enqueue(part)
+      },
+    })
+    return { ...given, stream: given.stream.pipeThrough(pace) }
+  }
+  return Object.assign(model, { doStream })
 }
 
 const shown = (page: Page) => page.locator('.slot[data-message]').evaluateAll((all) => {
@@ -91,6 +110,19 @@ describe.skipIf(missing)(`a long thread in Studio${why}`, () => {
     await page.getByLabel('Message', { exact: true }).blur()
     await page.keyboard.press('Shift+G')
     await expect.poll(() => page.locator('.row-agent').last().textContent()).toContain('Hello.')
+  })
+
+  it('[Y2.8] an answer of 500 chunks a second is shown without a task of the page above 100 ms', async () => {
+    const words = Array.from({ length: 1_500 }, (_, index) => (index % 60 === 59 ? '\n\n' : index % 17 === 0 ? '**word** ' : `word${index} `))
+    const { open } = await opened({ guide: new Agent({ id: 'guide', model: paced(scriptedModel([{ text: words }]), 500) }) })
+    const page = await open('/threads/fast?agent=guide&resource=user-1')
+    await page.locator('.connection-live').waitFor()
+    const tasks = await tasksDuring(page, async () => {
+      await write(page, 'Write.')
+      await expect.poll(() => page.locator('.row-agent').last().textContent()).toContain('word1498')
+      await expect.poll(() => page.locator('.thread-head .status').textContent()).toBe('idle')
+    })
+    expect(tasks.at(-1)).toBeLessThan(100)
   })
 
   it('[U1.16] an answer that is faster than a slow page is shown as it is written, once a frame, and can be stopped', async () => {

@@ -1,5 +1,3 @@
-import axe from 'axe-core'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serveStudioDemo } from '../../src/cli/studio-demo/studio-demo.ts'
 import { requests, tour } from '../../src/cli/studio-demo/tour.ts'
@@ -8,15 +6,8 @@ import { apiKeys } from '../../src/http/server.ts'
 import { Agent, InMemoryStore } from '../../src/index.ts'
 import { studio } from '../../src/studio/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { everyLook, violations } from './accessible.ts'
 import { builtStudio, missing, rows, studioBrowser, why, write } from './opened.ts'
-
-/** What axe finds wrong on the page as it is. */
-async function violations(page: Page, which: axe.RunOptions = {}): Promise<string[]> {
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
-  const options: axe.RunOptions = { resultTypes: ['violations'], ...which }
-  const { violations: found } = await page.evaluate((given) => (globalThis as unknown as { axe: typeof axe }).axe.run(document, given), options)
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`))
-}
 
 const views: Record<string, string> = {
   '/threads': 'h1', '/attention': '.approval', '/inbox': '.notification', '/agents': '.card', '/agents/operations': '.tool', '/schedules': 'tbody tr',
@@ -76,24 +67,7 @@ describe.skipIf(missing)(`the views of Studio${why}`, () => {
     const ofStep = `/threads/${scope.threadId}/runs/${run?.runId}/steps/0`
     const [signal] = (await agent.listSignals({ ...scope, limit: 1 })).signals
     const all = { ...views, [ofStep]: '.parts', [`${ofStep}?as=raw`]: '.raw-prompt', [`/threads/${scope.threadId}/signals/${signal?.id}`]: '.facts' }
-    // The themes differ in their colors alone, and a phone has the colors of a wide screen. Contrast is what takes axe longest.
-    const colors = { runOnly: { type: 'rule' as const, values: ['color-contrast'] } }
-    const noColors = { rules: { 'color-contrast': { enabled: false } } }
-    const kinds = [{ viewport: { width: 1440, height: 900 } }, { viewport: { width: 390, height: 844 }, hasTouch: true }]
-    for (const kind of kinds) {
-      const page = await newPage({ ...kind, reducedMotion: 'reduce' })
-      for (const [path, content] of Object.entries(all)) {
-        await page.goto(url() + path)
-        await page.locator(content).first().waitFor()
-        expect({ path, ...kind, found: await violations(page, noColors) }).toEqual({ path, ...kind, found: [] })
-        for (const colorScheme of kind.hasTouch ? [] : (['light', 'dark'] as const)) {
-          await page.emulateMedia({ colorScheme })
-          expect({ path, colorScheme, found: await violations(page, colors) }).toEqual({ path, colorScheme, found: [] })
-        }
-        // Nothing is wider than the screen.
-        expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), path).toBe(0)
-      }
-    }
+    await everyLook(newPage, url(), all)
     const page = await newPage()
     await page.goto(`${url()}/threads`)
     await page.locator('h1').waitFor()

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool } from '../../src/index.ts'
 import { childDepth, childThreadId, threadsAbove } from '../../src/store/contract/thread-row.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
-import { idle, texts } from './said.ts'
+import type { Fence, Scope, StepCommit } from '../../src/store/contract/threads.ts'
+import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
+import { faulty } from './faulty-store.ts'
+import { openHeed, placeKinds, sharedPlaceKinds } from './places.ts'
+import { idle, soon, texts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 const memory = { thread: thread.threadId, resource: thread.resourceId }
@@ -88,5 +90,53 @@ describe.each(placeKinds())('the thread of an agent below, $name', ({ make }) =>
     openHeed({ clerk }, make().store())
     expect((await clerk.generate('Go.', { memory })).toolResults).toMatchObject([{ result: 'Answer to user: Elsewhere.' }])
     expect(await later.promise).toBe('Answer to user: Later.')
+  })
+})
+
+/** What the model answers after so many results of tools. */
+const byResults = (...answers: Array<string | ScriptedStep>) =>
+  scriptedModel(({ prompt }) => answers[prompt.filter(({ role }) => role === 'tool').length] ?? 'Nothing more.')
+
+describe.each(sharedPlaceKinds())('a request of an agent below, $name', ({ make }) => {
+  it('[R6.9] is shown on the thread above as it waits, also if the call asked again in another process before it was read', async () => {
+    const pays = (sum: number) => ({ toolCalls: [{ toolName: 'pay', toolCallId: `pay-${sum}`, input: { sum } }] })
+    const agents = () => {
+      const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
+      const buyer = new Agent({ id: 'buyer', model: byResults(pays(1), pays(2), 'Bought.'), tools: { pay } })
+      const clerk = new Agent({ id: 'clerk', model: byResults(calls('buyer'), 'Done.'), agents: { buyer } })
+      return { chief: new Agent({ id: 'chief', model: byResults(calls('clerk'), 'All done.'), agents: { clerk } }), clerk, buyer }
+    }
+    const place = make()
+    const { store, on } = faulty(place.store())
+    const here = agents()
+    const there = agents()
+    openHeed(here, store)
+    openHeed(there, place.store())
+    const clerkThread = { ...thread, threadId: childThreadId(thread.threadId, 'ask') }
+    const buyerThread = { ...thread, threadId: childThreadId(clerkThread.threadId, 'ask') }
+
+    // The run above reads the run below only after that has asked a second time, in the other process.
+    const askedAgain = Promise.withResolvers<void>()
+    let isSuspended = false
+    let reads = 0
+    on('commitStep', (args) => {
+      const [{ threadId }, { end }] = args as [Fence, StepCommit]
+      isSuspended ||= threadId === clerkThread.threadId && end?.status === 'suspended'
+      return undefined
+    })
+    on('getRun', ([scope]) => (isSuspended && (scope as Scope).threadId === clerkThread.threadId && reads++ === 0 ? askedAgain.promise : undefined))
+    const requestOf = async (agent: Agent, { threadId }: Scope) => (await agent.listSuspendedRuns({ threadId })).runs[0]?.toolCalls[0]?.request
+    await here.chief.sendMessage('Go.', thread).outcome
+    await soon(() => reads).toBe(1)
+    await there.buyer.sendToolApproval({ ...buyerThread, toolCallId: 'pay-1', approved: true })
+    await soon(() => requestOf(there.clerk, clerkThread)).toMatchObject({ args: { sum: 2 } })
+    askedAgain.resolve()
+
+    await soon(async () => (await here.chief.activeRun(thread))?.status).toBe('suspended')
+    const request = await requestOf(here.chief, thread)
+    expect(request).toMatchObject({ args: { sum: 2 }, path: ['chief', 'clerk', 'buyer', 'pay'] })
+    const { decided } = await here.chief.sendToolApproval({ ...thread, approvalId: request?.id ?? '', digest: request?.digest ?? '', approved: true })
+    expect(decided).toMatchObject({ approved: true, approvalId: request?.id })
+    await idle(here.chief, thread)
   })
 })

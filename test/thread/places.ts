@@ -9,8 +9,8 @@ import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/in
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import type { ThreadStore } from '../../src/store/contract/threads.ts'
 import type { SqlStore } from '../../src/store/sql/store.ts'
+import { LibSQLBus } from '../../src/bus/libsql/bus.ts'
 import { RedisBus } from '../../src/bus/redis/index.ts'
-import { newFile } from '../new-file.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { copyEmptyFile, copyEmptyOfClient } from '../store/empty-database.ts'
@@ -66,25 +66,34 @@ const redisKind: PlaceKind = {
 }
 const memoryKind: PlaceKind = { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) }
 
-/** A file that is reached through the client for servers. */
+/** A file that is reached through the client for servers. A server brings no bus, so processes get one: that of the file. */
 function clientKind(): PlaceKind {
+  const newPath = filesOfSuite()
   return {
     name: '@libsql/client',
     make(options = {}) {
-      const url = `file:${copyEmptyOfClient(newFile())}`
-      return { store: () => new LibSQLStore({ url, client: createClient({ url }), ...options }) }
+      const path = copyEmptyOfClient(newPath())
+      const url = `file:${path}`
+      const bus = () => new LibSQLBus(() => Promise.resolve(path))
+      return { store: () => Object.assign(new LibSQLStore({ url, client: createClient({ url }), ...options }), { bus }) }
     },
   }
 }
 
-export function fileKind(): PlaceKind {
+/** Paths of databases in a folder that goes with the suite: the processes of a test are closed after it, in any order. */
+function filesOfSuite(): () => string {
   const folder = mkdtempSync(join(tmpdir(), 'heed-thread-'))
   let files = 0
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  return () => join(folder, `${files++}.db`)
+}
+
+export function fileKind(): PlaceKind {
+  const newPath = filesOfSuite()
   return {
     name: 'libSQL',
     make(options = {}) {
-      const url = `file:${copyEmptyFile(join(folder, `${files++}.db`))}`
+      const url = `file:${copyEmptyFile(newPath())}`
       return { store: () => new LibSQLStore({ url, ...options }) }
     },
   }

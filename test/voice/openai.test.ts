@@ -1,42 +1,15 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createOpenAI } from '@ai-sdk/openai'
 import { expect, it, onTestFinished } from 'vitest'
+import { providerServer } from '../../src/testing/index.ts'
 import { CompositeVoice } from '../../src/voice/index.ts'
-import { readWav, toWav } from '../../src/voice/sound/wav.ts'
-import { soundOf, textOf } from './voices.ts'
-
-/** A server that speaks the protocol of OpenAI for speech and transcription. */
-async function openaiServer() {
-  const asked: unknown[] = []
-  const server = createServer((request, response) => {
-    void buffer(request).then(async (bytes) => {
-      if (request.url === '/v1/audio/speech') {
-        const body = JSON.parse(bytes.toString()) as { input: string; response_format: string }
-        asked.push(body)
-        response.end(body.response_format === 'wav' ? toWav({ pcm: soundOf(body.input), rate: 24_000 }) : soundOf(body.input))
-        return
-      }
-      const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': request.headers['content-type'] ?? '' } }).formData()
-      const file = form.get('file') as File
-      asked.push({ model: form.get('model'), type: file.type })
-      const text = textOf(readWav(new Uint8Array(await file.arrayBuffer()))?.pcm ?? new Uint8Array())
-      response.setHeader('content-type', 'application/json').end(JSON.stringify({ text }))
-    })
-  })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { asked, openai: createOpenAI({ baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, apiKey: 'none' }) }
-}
+import { soundOf } from './voices.ts'
 
 it('[Z1.6] the models of a provider of the AI SDK speak and listen over HTTP, and the sound comes through sample by sample', async () => {
-  const { openai, asked } = await openaiServer()
+  const server = await providerServer()
+  onTestFinished(() => server.close())
+  const openai = createOpenAI(server.openai)
   const voice = new CompositeVoice({ input: openai.transcription('gpt-4o-transcribe'), output: openai.speech('gpt-4o-mini-tts'), speaker: 'alloy' })
   const pcm = await buffer(await voice.speak('One. Two.', { format: { type: 'audio/pcm', rate: 24_000 }, instructions: 'softly' }))
   expect(pcm.equals(soundOf('One. Two.'))).toBe(true)
@@ -44,8 +17,28 @@ it('[Z1.6] the models of a provider of the AI SDK speak and listen over HTTP, an
   expect(audio.mediaType).toBe('audio/wav')
   expect(await voice.listen(audio)).toBe('Three.')
   expect(await voice.listen(pcm, { mediaType: 'audio/pcm;rate=24000' })).toBe('One. Two.')
-  expect(asked).toMatchObject([
+  expect(server.requests.map(({ body }) => body)).toMatchObject([
     { model: 'gpt-4o-mini-tts', input: 'One. Two.', voice: 'alloy', response_format: 'pcm', instructions: 'softly' }, { input: 'Three.', response_format: 'wav' },
-    { model: 'gpt-4o-transcribe', type: 'audio/wav' }, { model: 'gpt-4o-transcribe', type: 'audio/wav' },
+    { model: 'gpt-4o-transcribe', file: { type: 'audio/wav' } }, { model: 'gpt-4o-transcribe', file: { type: 'audio/wav' } },
   ])
+})
+
+it('[Z1.3] a model of a provider that streams only with others is called once for a stream of samples', async () => {
+  const server = await providerServer()
+  onTestFinished(() => server.close())
+  const voice = new CompositeVoice({ input: createOpenAI(server.openai).transcription('gpt-4o-transcribe') })
+  const pcm = soundOf('How do I get there?')
+  for (let turn = 0; turn < 2; turn++) {
+    expect(await voice.listen(Readable.from([pcm.subarray(0, 1_000), pcm.subarray(1_000)]), { mediaType: 'audio/pcm;rate=24000' })).toBe('How do I get there?')
+  }
+  expect(server.requests.length).toBe(2)
+})
+
+it('[Z1.7] what the provider refuses is an error with its status', async () => {
+  const server = await providerServer({ speech: { listen: () => { throw new Error('too quiet') } } })
+  onTestFinished(() => server.close())
+  const openai = createOpenAI(server.openai)
+  const voice = new CompositeVoice({ input: openai.transcription('whisper-1'), output: openai.speech('tts-1') })
+  await expect(voice.speak('Hi.', { format: { type: 'audio/mpeg' } })).rejects.toMatchObject({ code: 'provider_error', details: { statusCode: 400 } })
+  await expect(voice.listen(soundOf('Hi.'), { mediaType: 'audio/pcm;rate=24000' })).rejects.toMatchObject({ code: 'provider_error', message: expect.stringContaining('too quiet') as string })
 })

@@ -1,6 +1,8 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { Heed, isHeedError, silentLogger } from '../../src/index.ts'
+import { z } from 'zod'
+import { Agent, createTool, Heed, isHeedError, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { createStep, createWorkflow, type StepContext } from '../../src/workflow/index.ts'
 import { shiftedClock } from '../watch/shifted-clock.ts'
 
@@ -45,8 +47,13 @@ class FragileStore extends LibSQLStore {
   override commitStep(...args: Parameters<LibSQLStore['commitStep']>): ReturnType<LibSQLStore['commitStep']> {
     return this.#around(() => super.commitStep(...args))
   }
+
+  override decide(...args: Parameters<LibSQLStore['decide']>): ReturnType<LibSQLStore['decide']> {
+    return this.#around(() => super.decide(...args))
+  }
 }
 
+const clock = shiftedClock(shift)
 const effects = `${file}.effects`
 
 /** A step that leaves a line in a file, which a kill does not take back. */
@@ -65,6 +72,35 @@ const step = <const Id extends string>(id: Id, idempotent: boolean, execute: (co
 const plus = (id: string, idempotent = true) => step(id, idempotent, ({ inputData }) => inputData + 1)
 const within = createWorkflow({ id: 'within' }).then(plus('first')).then(plus('second')).commit()
 const ask = step('ask', true, ({ inputData, resumeData, suspend }) => (resumeData === undefined ? suspend('How much?') : inputData + Number(resumeData)))
+/** A tool as a step: it may begin once. */
+const count = createTool({
+  id: 'count', inputSchema: z.number(),
+  execute: (value, { toolCallId }) => {
+    reached()
+    appendFileSync(effects, `once ${toolCallId}\n`)
+    reached()
+    return value + 1
+  },
+})
+/** An agent as a step: it pays once, when that is approved, and says whether it knows that it paid. */
+const pay = createTool({
+  id: 'pay', inputSchema: z.object({ runId: z.string() }), requireApproval: true,
+  execute: async ({ runId }) => {
+    reached()
+    appendFileSync(effects, `paid ${runId}\n`)
+    reached()
+    return 'it is paid'
+  },
+})
+const clerk = new Agent({
+  id: 'clerk', tools: { pay },
+  model: scriptedModel(({ prompt }) => {
+    reached()
+    const text = JSON.stringify(prompt)
+    if (!text.includes('tool-result')) return { toolCalls: [{ toolName: 'pay', input: { runId: /Pay for (\w+)/.exec(text)?.[1] ?? '' } }] }
+    return text.includes('it is paid') ? 'Paid.' : 'Not known.'
+  }),
+})
 const sum = ({ inputData }: { inputData: unknown }) => Object.values(inputData as Record<string, number>).reduce((total, one) => total + one, 0)
 
 const all = createWorkflow({ id: 'all' })
@@ -82,12 +118,21 @@ const all = createWorkflow({ id: 'all' })
   .map(({ inputData, getStepResult }) => Number(inputData) + Number(getStepResult('kept')), { id: 'gone' })
   .then(ask)
   .then(within)
+  .map(({ inputData }) => Number(inputData), { id: 'number' })
+  .then(createStep(count))
+  .dowhile(plus('again'), ({ iterationCount }) => iterationCount < 2)
+  .sleepUntil(() => new Date(clock.now() + 5))
+  .map(({ runId }) => ({ prompt: `Pay for ${runId}.` }), { id: 'bill' })
+  .then(createStep(clerk))
+  .map(({ inputData, getStepResult }) => Number(getStepResult('again')) + (inputData.text === 'Paid.' ? 10_000 : 20_000), { id: 'paid' })
   .then(plus('last', false))
 const workflow = (longer ? all.then(plus('added')) : all).commit()
-/** begin 1; left and right 2 + 2; taken 5; list 5 + 10 + 20, each one more; loop three times; the event; the answer; within; last. */
-const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1
+/**
+ * begin 1; left and right 2 + 2; taken 5; list 5 + 10 + 20, each one more; loop three times; the event; the answer; within; count; again twice;
+ * last. An agent whose tool was interrupted says so: 20,000.
+ */
+const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1 + 2 + 1 + 10_000
 
-const clock = shiftedClock(shift)
 const heed = new Heed({ workflows: { all: workflow as never }, storage: new FragileStore({ url: `file:${file}`, clock }), clock, logger: silentLogger })
 const runIds = ['a', 'b', 'c']
 
@@ -103,11 +148,16 @@ async function work(runId: string): Promise<string> {
     if (result.status === 'success') {
       // A run that ended before the deploy has not the step that it added.
       const expected = wanted + (result.steps.added ? 1 : 0)
+      if (result.result === expected + 10_000) return 'not known'
       return result.result === expected ? 'success' : `success with ${String(result.result)} instead of ${expected}`
     }
     if (result.status === 'failed') return (result.error as { code?: string }).code === 'step_interrupted' ? 'interrupted' : `failed: ${result.error.message}`
     if (result.status !== 'suspended') return result.status
-    await run.resume({ resumeData: 1_000 }).catch(ignored)
+    const { type, threadId } = Object(Object.values(result.suspendPayload)[0]) as { type?: string; threadId?: string }
+    if (type !== 'approval') await run.resume({ resumeData: 1_000 }).catch(ignored)
+    // One run is decided on the thread of the agent.
+    else if (runId === 'b') await clerk.sendToolApproval({ threadId: threadId ?? '', resourceId: 'ada', approved: true }).catch(ignored)
+    else await run.resume({ resumeData: { approved: true } }).catch(ignored)
   }
 }
 
@@ -119,11 +169,16 @@ const ends = await Promise.race([Promise.all(runIds.map(work)), timer.promise])
 clearTimeout(limit)
 if (killAt === 0) {
   const lines = existsSync(effects) ? readFileSync(effects, 'utf8').trim().split('\n') : []
-  const once = lines.filter((line) => line.startsWith('once'))
+  const at = (kind: string, runId: string) => lines.filter((line) => line.startsWith(`${kind} ${runId}`))
+  const twice = lines.filter((line, index) => !line.startsWith('again') && lines.indexOf(line) !== index)
+  const ended = ends?.map((end, index) => ({ end, runId: runIds[index] ?? '' })) ?? []
   const wrong = [
-    ...(ends ? ends.flatMap((end, index) => (end === 'success' || end === 'interrupted' ? [] : [`run ${runIds[index]}: ${end}`])) : ['the runs do not end']),
-    ...once.filter((line, index) => once.indexOf(line) !== index).map((line) => `twice: ${line}`),
-    ...(ends ?? []).flatMap((end, index) => (end === 'success' && once.filter((line) => line.includes(` ${runIds[index]}:`)).length !== 2 ? [`run ${runIds[index]} lacks an effect`] : [])),
+    ...(ends ? [] : ['the runs do not end']),
+    ...ended.flatMap(({ end, runId }) => (['success', 'not known', 'interrupted'].includes(end) ? [] : [`run ${runId}: ${end}`])),
+    ...twice.map((line) => `twice: ${line}`),
+    // Right, count and last.
+    ...ended.flatMap(({ end, runId }) => (end !== 'interrupted' && at('once', `${runId}:`).length !== 3 ? [`run ${runId} lacks an effect`] : [])),
+    ...ended.flatMap(({ end, runId }) => (end === 'success' && at('paid', runId).length !== 1 ? [`run ${runId} was not paid`] : [])),
   ]
   process.stdout.write(JSON.stringify({ wrong, ends: ends ?? [] } satisfies Report))
 }

@@ -80,6 +80,54 @@ describe('a run in a storage', () => {
     expect(await done).toMatchObject({ status: 'success', result: { n: 3 }, input: { n: 1 } })
   })
 
+  it('[F4.3] sleeps for 40 days, longer than a timer lasts, while processes come and go', async () => {
+    const clock = virtualClock()
+    const file = newFile()
+    const storage = () => new LibSQLStore({ url: `file:${file}`, clock })
+    const days = (count: number) => count * 86_400_000
+    const sleepy = () => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: number }).then(add).sleep(days(40)).then(cloneStep(add, { id: 'last' })).commit()
+    const first = processWith(storage(), { sums: sleepy() }, clock)
+    await on(first).createRun({ runId: 'r1' }).startAsync({ inputData: { n: 1 } })
+    await expect.poll(async () => (await on(first).getWorkflowRunById('r1'))?.status).toBe('waiting')
+    const due = (await on(first).getWorkflowRunById('r1'))?.path.at(-1)?.dueAt
+    await first.close()
+    await clock.advance(days(25))
+    const second = processWith(storage(), { sums: sleepy() }, clock)
+    await second.start()
+    await clock.advance(10_000)
+    expect(await on(second).getWorkflowRunById('r1')).toMatchObject({ status: 'waiting', path: [{ stepId: 'add' }, { dueAt: due }] })
+    await second.close()
+    await clock.advance(days(15) - 20_000)
+    const third = processWith(storage(), { sums: sleepy() }, clock)
+    await third.start()
+    const done = on(third).createRun({ runId: 'r1' }).start({ inputData: { n: 99 } })
+    expect(await on(third).getWorkflowRunById('r1')).toMatchObject({ status: 'waiting' })
+    await clock.advance(10_001)
+    expect(await done).toMatchObject({ status: 'success', result: { n: 3 } })
+  })
+
+  it('[F4.12] stores large values whole and leaves them out of its chunks, which say so; values above 16 MiB fail their step', async () => {
+    const file = newFile()
+    const value = { text: 'é'.repeat(100_000), list: Array.from({ length: 5_000 }, (_, index) => ({ index, name: `n${index}` })) }
+    const large = () => createWorkflow({ id: 'sums' }).then(createStep({ id: 'make', execute: () => value }))
+      .then(createStep({ id: 'keep', execute: ({ inputData, resumeData, suspend }) => (resumeData === undefined ? suspend(inputData) : inputData) })).commit()
+    const first = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: large() })
+    const run = on(first).createRun({ runId: 'r1' })
+    const chunks = []
+    for await (const chunk of run.stream({} as never).fullStream) chunks.push(chunk)
+    const told = chunks.filter(({ payload }) => payload.omitted !== undefined).map(({ type, payload }) => [type, payload.omitted])
+    expect(told).toEqual([['workflow-step-result', ['output']], ['workflow-step-start', ['payload']], ['workflow-step-suspended', ['suspendPayload']]])
+    expect(Buffer.byteLength(JSON.stringify(chunks))).toBeLessThan(10_000)
+    await first.close()
+    const second = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: large() })
+    const next = on(second).createRun({ runId: 'r1' })
+    expect(await next.status()).toMatchObject({ suspendPayload: { 1: value } })
+    expect(await next.resume({ resumeData: 1 })).toMatchObject({ status: 'success', result: value })
+    for await (const chunk of next.observe()) expect(chunk).toMatchObject({ type: 'workflow-snapshot', payload: { finalWorkflowResult: null, omitted: ['finalWorkflowResult'] } })
+    const huge = createWorkflow({ id: 'huge' }).then(createStep({ id: 'huge', execute: () => 'x'.repeat(16 * 1024 * 1024) })).commit()
+    expect(await huge.createRun().start()).toMatchObject({ status: 'failed', error: { code: 'step_output_invalid', message: expect.stringContaining('at most 16777216') as string } })
+  })
+
   it('[F4.4] receives an event that came early, once, and is cancelled while it waits', async () => {
     const storage = new InMemoryStore()
     const gate = Promise.withResolvers<void>()

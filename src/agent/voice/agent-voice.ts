@@ -1,12 +1,14 @@
 import { checkName, checkNames } from '../../base/arguments.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { answeringKey, type Site } from '../../heed/site.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { MessageInput } from '../../signals/signal.ts'
 import type { SendOptions } from '../../thread/send/options.ts'
 import type { SendReceipt } from '../../thread/send/receipt.ts'
 import type { SubscribeOptions, AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import type {
-  AudioInput, ListenOptions, SpeakOptions, Speaker, SpokenAudio, SpokenText, Voice, VoiceSession, VoiceSessionOptions, VoiceThread,
+  AnsweringModel, AudioInput, ListenOptions, SpeakOptions, Speaker, SpokenAudio, SpokenText, Voice, VoiceSession, VoiceSessionOptions,
+  VoiceThread,
 } from '../../voice/contract.ts'
 import type { Askable } from '../askable.ts'
 import { isVoice, resolve, type AgentConfig } from '../config.ts'
@@ -18,6 +20,14 @@ interface SpeakingAgent extends Askable {
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt
   subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription>
   abortRun(run: Scope & { expectedRunId?: string }): Promise<unknown>
+}
+
+/** Through what a session is reached. */
+interface SessionDoor {
+  /** Resolves when the listener has room for sound. */
+  room?: () => Promise<void> | undefined
+  /** Sends words of the user. */
+  send?: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 const sessionNames = ['threadId', 'resourceId', 'inputRate', 'turn', 'speaker', 'language']
@@ -60,6 +70,11 @@ export class AgentVoice {
    * agent cuts the sound and the model. History has what the user heard.
    */
   async session(options: VoiceSessionOptions): Promise<VoiceSession> {
+    return this.open(options, {})
+  }
+
+  /** @internal */
+  async open(options: VoiceSessionOptions, door: SessionDoor): Promise<VoiceSession> {
     checkNames('voice.session()', options, sessionNames)
     checkName('threadId', options.threadId)
     checkName('resourceId', options.resourceId)
@@ -67,7 +82,7 @@ export class AgentVoice {
     if (!voice.openSession) {
       throw new HeedError('voice_missing', `The voice of agent '${this.#agent.id}' has no sessions. Use CompositeVoice of heed/voice.`)
     }
-    return voice.openSession(await this.#thread(options), options)
+    return voice.openSession(await this.#thread(options, door), options)
   }
 
   async #voice(): Promise<Voice> {
@@ -80,24 +95,34 @@ export class AgentVoice {
     const requestContext = contextOf(config, this.#context)
     if (typeof voice === 'function') await validateRequestContext(config, requestContext)
     const found: unknown = await resolve(voice, { requestContext })
-    if (isVoice(found)) return found
+    if (isVoice(found)) return found.traced ? found.traced(this.#agent.site().tracing) : found
     const message = `The function 'voice' of agent '${this.#agent.id}' must return a voice: () => new CompositeVoice({ … }).`
     throw new HeedError('invalid_agent', message, { details: { field: 'voice' } })
   }
 
-  async #thread({ threadId, resourceId }: VoiceSessionOptions): Promise<VoiceThread> {
+  async #thread({ threadId, resourceId }: VoiceSessionOptions, door: SessionDoor): Promise<VoiceThread> {
+    const { room, send: sendAs = (work) => work() } = door
     const agent = (await this.#agent.resolveStorage(contextOf(this.#configOf(), this.#context))) as SpeakingAgent
     const runtime = agent.threads()
     await runtime.open()
     const scope = { threadId, resourceId }
+    // The runs that the words of the user begin have the context of the request.
+    const ifIdle = this.#context ? { ifIdle: { streamOptions: { requestContext: this.#context } } } : {}
     return {
+      ...(room ? { room } : {}),
+      agentId: agent.id,
+      threadId,
+      tracing: runtime.tracing,
+      checksOutput: this.#configOf().outputProcessors !== undefined,
+      answerWith: (answering) => answerWith(agent.site(), answeringKey(agent.id, threadId), answering),
       clock: runtime.clock,
       logger: runtime.logger,
       newId: runtime.newId,
       subscribe: () => agent.subscribeToThread(scope),
       async send({ id, text, interrupted }) {
         const metadata = { voice: { interrupted } }
-        await agent.sendMessage({ id, contents: text, metadata }, { ...scope, ifActive: { behavior: 'interrupt' } }).acceptance
+        const options: SendOptions = { ...scope, ifActive: { behavior: 'interrupt' }, ...ifIdle }
+        await sendAs(() => agent.sendMessage({ id, contents: text, metadata }, options).acceptance)
       },
       async abort(runId) {
         await agent.abortRun({ ...scope, expectedRunId: runId })
@@ -114,5 +139,15 @@ export class AgentVoice {
         }
       },
     }
+  }
+}
+
+function answerWith({ answering }: Site, key: string, model: AnsweringModel): () => void {
+  if (answering.has(key)) {
+    throw new HeedError('voice_busy', 'A session with a realtime model is open on this thread. Close it, or use another thread.')
+  }
+  answering.set(key, model)
+  return () => {
+    if (answering.get(key) === model) answering.delete(key)
   }
 }

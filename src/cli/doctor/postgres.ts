@@ -11,6 +11,10 @@ interface OnPostgres {
 const oldestVersion = 140_000
 const skewMs = 2_000
 const longTransaction = 60
+const slowTripMs = 5
+const slowFlushMs = 20
+/** The share of updates within their page below which something is wrong, and from how many updates on that is known. */
+const [lowShare, fewUpdates] = [0.1, 10_000] as const
 
 export function isOnPostgres(store: object): store is OnPostgres {
   return 'facts' in store && typeof store.facts === 'function' && 'most' in store
@@ -36,7 +40,49 @@ export async function checkPostgres(store: OnPostgres, name: string): Promise<Fi
     const remedy = 'Set default_transaction_read_only = off for the role and the database.'
     return [...found, fail('replica', `${name} accepts no writes.`, remedy)]
   }
-  return [...found, ...rights(facts), ...schemaOf(facts, name), ...server(facts), ...connections(facts, store.most)]
+  if (!facts.takesBatches) {
+    const remedy = 'Connect to the server, or to a pooler in session mode.'
+    return [...found, fail('batches', 'Statements that are sent together are not answered: this is a pooler that can not be used.', remedy)]
+  }
+  return [
+    ...found, ...rights(facts), ...schemaOf(facts, name), ...server(facts), ...failover(facts), ...speed(facts),
+    ...connections(facts, store.most),
+  ]
+}
+
+/** What a failover would cost. */
+function failover({ timeline, synchronousStandbys, replicas }: PostgresFacts): Finding[] {
+  const found: Finding[] = []
+  if (timeline === undefined) found.push(warn(
+    'timeline', 'The server does not tell its timeline: a failover that loses commits is not noticed.',
+    'Allow pg_walfile_name and pg_current_wal_lsn to the role, or restart all processes after a failover.',
+  ))
+  const connected = `${replicas} ${replicas === 1 ? 'replica is' : 'replicas are'} connected`
+  if (replicas > 0 && synchronousStandbys === '') found.push(warn(
+    'standbys', `${connected}, and no commit waits for one: a failover loses messages that were accepted.`,
+    `If it must not, set synchronous_standby_names, as 'ANY 1 (…)' with two standbys or more.`,
+  ))
+  return found
+}
+
+function speed({ roundTripMs, commitMs, updates, waiting }: PostgresFacts): Finding[] {
+  const found: Finding[] = []
+  const flushMs = commitMs === undefined ? undefined : Math.max(0, commitMs - roundTripMs)
+  const flush = flushMs === undefined ? '' : `, and a commit ${flushMs.toFixed(1)} ms more`
+  const text = `A round trip takes ${roundTripMs.toFixed(1)} ms${flush}.`
+  const isSlow = flushMs !== undefined && flushMs > slowFlushMs
+  if (roundTripMs > slowTripMs) found.push(warn('latency', text, 'Run processes near the server: a turn takes three round trips.'))
+  else if (isSlow) found.push(warn('latency', text, 'Its disk is slow to flush: give the log of the server a faster one.'))
+  else found.push(ok('latency', text))
+  if (waiting > 0) found.push(warn(
+    'locks', `${waiting} ${waiting === 1 ? 'session has' : 'sessions have'} waited for a lock for more than a second.`,
+    'Find who has it with pg_blocking_pids(): a transaction of another program, or a migration.',
+  ))
+  if (updates.all > fewUpdates && updates.hot / updates.all < lowShare) found.push(warn(
+    'updates', `Only ${Math.round((updates.hot / updates.all) * 100)} % of the updates stay within their page (HOT).`,
+    'Remove indexes that were added to tables of Heed, and leave autovacuum on.',
+  ))
+  return found
 }
 
 function rights({ missingRights }: PostgresFacts): Finding[] {

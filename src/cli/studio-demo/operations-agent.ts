@@ -4,6 +4,7 @@ import type { DirectChannel } from '../../channel/adapters/direct-channel.ts'
 import { Memory } from '../../memory/memory.ts'
 import type { ModelConfig } from '../../run/model/model.ts'
 import { createTool, type ToolContext } from '../../run/tools/tool.ts'
+import { brevity } from './announcement.ts'
 import { tour } from './tour.ts'
 
 interface OperationsDesk {
@@ -101,6 +102,7 @@ export function operationsAgent({ model, judge, phone, testMs, whileTestsRun }: 
     tools: { run_tests, read_changelog, deploy, open_status_page },
     memory: new Memory({ options: { workingMemory: { enabled: true } } }),
     watches: judge === undefined ? true : { model: judge },
+    scorers: { brevity: { scorer: brevity } },
     defaultOptions: { maxSteps: 12 },
   })
   return agent

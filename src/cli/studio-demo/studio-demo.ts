@@ -1,12 +1,14 @@
 import { createServer } from 'node:net'
 import { directChannel } from '../../channel/adapters/direct-channel.ts'
 import { Channel } from '../../channel/channel.ts'
+import { HeedEditor } from '../../editor/editor.ts'
 import { Heed } from '../../heed/heed.ts'
 import { serve, type RunningServer } from '../../http/server.ts'
 import type { ModelConfig } from '../../run/model/model.ts'
 import type { Storage } from '../../store/contract/storage.ts'
 import type { Studio } from '../../studio/index.ts'
 import { silentLogger } from '../../base/logger.ts'
+import { announcement } from './announcement.ts'
 import { operationsAgent } from './operations-agent.ts'
 import { operationsJudge, operationsScript } from './operations-script.ts'
 import { tour } from './tour.ts'
@@ -33,7 +35,9 @@ export async function serveStudioDemo(options: StudioDemo): Promise<RunningServe
   const scripted = model === undefined ? { model: operationsScript(deltaMs), judge: operationsJudge() } : { model }
   const agent = operationsAgent({ ...scripted, phone, testMs, ...(whileTestsRun ? { whileTestsRun } : {}) })
   const channel = new Channel({ id: 'phone', adapter: phone, resourceId: tour.resourceId })
-  const heed = new Heed({ agents: { agent }, channels: [channel], storage, logger: silentLogger })
+  const workflows = { announcement: announcement(testMs) }
+  const editor = new HeedEditor()
+  const heed = new Heed({ agents: { agent }, workflows, editor, channels: [channel], storage, logger: silentLogger })
   const memory = await agent.getMemory()
   const { threadId, resourceId } = tour
   if (!(await memory.getThreadById({ threadId }))) await memory.createThread({ threadId, resourceId, title: 'Release 2.1.0' })

@@ -152,9 +152,12 @@ export class HeedChatTransport {
       'abort',
       () => {
         if (answer.isClosed) return
-        // A page that reconnects aborts the previous stream in the same tick.
-        queueMicrotask(() => abortsRun() && void this.#agent.abortThread(page.scope).catch(() => {}))
-        answer.close()
+        // A page that reconnects aborts the previous stream in the same tick. Closing the last stream ends the subscription, which the
+        // new stream goes on with: so the stream is closed after that tick.
+        queueMicrotask(() => {
+          if (abortsRun()) void this.#agent.abortThread(page.scope).catch(() => {})
+          answer.close()
+        })
       },
       { once: true },
     )

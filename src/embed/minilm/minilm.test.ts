@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -40,6 +42,14 @@ describe('word pieces', () => {
     expect([many.length, many[0], many.at(-1)]).toEqual([256, 101, 102])
   })
 
+  it('[K3.3] count for their topic: marks and punctuation nothing, common words less than others', () => {
+    const weights = (text: string) => pieces.encode(text, 64).map((piece) => pieces.weight(piece))
+    const [start, the, swimming, stop, end] = weights('the swimming!')
+    expect([start, stop, end]).toEqual([0, 0, 0])
+    expect(the).toBe(0.25)
+    expect(swimming).toBeGreaterThan(0.99)
+  })
+
   it('reject a vocabulary without [CLS]', () => {
     expect(() => new WordPieces({ model: { vocab: { hello: 1 } } })).toThrow('[CLS]')
   })
@@ -54,11 +64,16 @@ describe('the model on ONNX Runtime', () => {
     expect(() => bertAsOnnx(weights, config)).toThrow('encoder.layer.3.output.dense.weight')
   })
 
-  it.skipIf('missing' in found)(`[K3.2] makes the same vectors as the default engine${whySkipped(found)}`, async () => {
-    const runtime = createRequire(join(folder, 'index.js'))('onnxruntime-node') as OnnxRuntime
+  const similarity = (a: readonly number[] = [], b: readonly number[] = []) => a.reduce((sum, number, at) => sum + number * (b[at] ?? 0), 0)
+  const otherEngine = async () => {
     const { createEmbedder } = await importPackage<{
       createEmbedder(options: { model: ModelFiles }): Promise<{ embed(texts: string[]): Promise<number[][]> }>
     }>('@lat.md/embed')
+    return await createEmbedder({ model: files })
+  }
+  const loadRuntime = () => createRequire(join(folder, 'index.js'))('onnxruntime-node') as OnnxRuntime
+
+  it.skipIf('missing' in found)(`[K3.2] makes the vectors of the other engine where every piece counts the same${whySkipped(found)}`, async () => {
     const texts = [
       'The spare key is under the flowerpot.',
       'Gr\u00fc\u00dfe aus K\u00f6ln, \u201cquoted\u201d 50% a+b=c',
@@ -71,12 +86,18 @@ describe('the model on ONNX Runtime', () => {
       '\u0939\u093f\u0928\u094d\u0926\u0940',
       'a'.repeat(120),
     ]
-    const [fast, plain] = [
-      await (await onnxEngine(runtime, files)).embed(texts),
-      await (await createEmbedder({ model: files })).embed(texts),
-    ]
+    const [fast, plain] = [await (await onnxEngine(loadRuntime(), files, { weighted: false })).embed(texts), await (await otherEngine()).embed(texts)]
     const furthest = fast.map((vector, at) => Math.max(...vector.map((number, place) => Math.abs(number - (plain[at]?.[place] ?? 9)))))
     expect(Math.max(...furthest)).toBeLessThan(1e-5)
+  })
+
+  it.skipIf('missing' in found)(`[K3.3] texts are not alike for their punctuation and common words${whySkipped(found)}`, async () => {
+    const texts = ['We went swimming, and it was great!!!', 'We paid the invoice, and it was late!!!', '...', '']
+    const [fast, plain] = [await (await onnxEngine(loadRuntime(), files)).embed(texts), await (await otherEngine()).embed(texts)]
+    expect(similarity(fast[0], fast[1])).toBeLessThan(similarity(plain[0], plain[1]) - 0.02)
+    // A text without a word has a vector too.
+    for (const at of [2, 3]) expect(similarity(fast[at], plain[at])).toBeCloseTo(1, 5)
+    for (const vector of fast) expect(similarity(vector, vector)).toBeCloseTo(1, 5)
   })
 
   it.skipIf('missing' in found)(`[K3.2] does not disturb a program that exits while it works${whySkipped(found)}`, async () => {
@@ -84,8 +105,24 @@ describe('the model on ONNX Runtime', () => {
       import { localEmbedder } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
       await localEmbedder().doEmbed({ values: ['a first text'] })
       localEmbedder().doEmbed({ values: Array.from({ length: 30 }, () => 'word '.repeat(300)) }).catch(() => {})
-      setImmediate(() => { console.log(localEmbedder().engine); process.exit(7) })`
+      setImmediate(() => { console.log(localEmbedder().engine, localEmbedder().modelId); process.exit(7) })`
     const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { cwd: folder })
-    await expect(ended).rejects.toMatchObject({ code: 7, stdout: 'onnxruntime\n' })
+    await expect(ended).rejects.toMatchObject({ code: 7, stdout: 'onnxruntime all-minilm-l6-v2-words\n' })
+  })
+
+  it('[K3.4] that is installed and does not load is an error with its reason and a remedy: vectors of the other engine would be others', async () => {
+    const broken = await mkdtemp(join(tmpdir(), 'heed-onnxruntime-'))
+    try {
+      await mkdir(join(broken, 'node_modules', 'onnxruntime-node'), { recursive: true })
+      await writeFile(join(broken, 'node_modules', 'onnxruntime-node', 'index.js'), "throw new Error('no binary for this machine')")
+      const code = `
+        import { localEmbedder } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
+        await localEmbedder().doEmbed({ values: ['a text'] }).catch((error) => console.log(error.code, error.message))
+        await localEmbedder().close()`
+      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { cwd: broken })
+      expect(stdout).toMatch(/^provider_error .*no binary for this machine.*remove it and install @lat\.md\/embed/)
+    } finally {
+      await rm(broken, { recursive: true, force: true })
+    }
   })
 })

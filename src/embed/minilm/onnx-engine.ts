@@ -22,10 +22,14 @@ export interface OnnxRuntime {
   }
 }
 
-/** Runs the model of these files on ONNX Runtime: the same vectors as those of the default engine, in a fraction of the time. */
+/**
+ * Runs the model of these files on ONNX Runtime. The vector of a text is the mean of those of its words: unlike that of the other engine,
+ * it leaves out punctuation and the marks at both ends, and common words count less. With `weighted: false` it is that of the other engine.
+ */
 export async function onnxEngine(
   { Tensor, InferenceSession }: OnnxRuntime,
   files: ModelFiles,
+  { weighted = true } = {},
 ): Promise<{ embed(texts: string[]): Promise<number[][]> }> {
   const [weights, tokenizer, config] = await Promise.all(
     [files.weightsPath, files.tokenizerPath, files.configPath].map((path) => readFile(path)),
@@ -45,15 +49,22 @@ export async function onnxEngine(
       for (const text of texts) {
         const ids = pieces.encode(text, files.maxTokens)
         const result = await session.run({ pieces: numbers(ids), positions: numbers(ids.map((_, position) => position)) })
-        vectors.push(normalize(result[output]?.data ?? []))
+        vectors.push(meanOf(result[output]?.data ?? [], ids.map((id) => (weighted ? pieces.weight(id) : 1))))
       }
       return vectors
     },
   }
 }
 
-function normalize(vector: ArrayLike<number>): number[] {
-  const values = Array.from(vector)
-  const length = Math.hypot(...values) || 1
-  return values.map((value) => value / length)
+/** The weighted mean of the states of all pieces, scaled to length 1. A text without a word has the mean of what it has. */
+function meanOf(states: ArrayLike<number>, weights: readonly number[]): number[] {
+  const size = states.length / weights.length
+  const hasWords = weights.some((weight) => weight > 0)
+  const sum = new Float64Array(size)
+  for (const [piece, weight] of weights.entries()) {
+    if (hasWords && weight === 0) continue
+    for (let n = 0; n < size; n += 1) sum[n] = (sum[n] as number) + (hasWords ? weight : 1) * (states[piece * size + n] as number)
+  }
+  const length = Math.hypot(...sum) || 1
+  return Array.from(sum, (number) => number / length)
 }

@@ -31,7 +31,7 @@ export interface BertConfig {
 
 /**
  * Builds a BERT model as ONNX from its weights. Inputs: the ids of a text's word pieces as `pieces`, and 0, 1, 2, … as `positions`. Output:
- * the mean of the last hidden states. It takes one text at a time, so that nothing is padded.
+ * the last hidden state of each piece, one after another. It takes one text at a time, so that nothing is padded.
  */
 export function bertAsOnnx(weights: ReadonlyMap<string, Tensor>, config: BertConfig): { model: Uint8Array; output: string } {
   const { hidden_size: size, num_attention_heads: heads, num_hidden_layers: layers, layer_norm_eps: epsilon } = config
@@ -70,8 +70,7 @@ export function bertAsOnnx(weights: ReadonlyMap<string, Tensor>, config: BertCon
     const widened = graph.add('Gelu', [dense(x, `${layer}.intermediate.dense`)])
     x = normalize(add(dense(widened, `${layer}.output.dense`), x), `${layer}.output.LayerNorm`)
   }
-  const output = graph.add('ReduceMean', [x, graph.numbers([0])], { keepdims: 0 })
-  return { model: graph.model(output, size), output }
+  return { model: graph.model(x, size), output: x }
 }
 
 /** An encoded field of a protobuf message. */
@@ -126,14 +125,14 @@ class OnnxGraph {
     return output
   }
 
-  /** The encoded model with this output: a list of `size` numbers. */
+  /** The encoded model with this output: a list of `size` numbers for each piece. */
   model(output: string, size: number): Uint8Array {
     const graph = concat(
       ...this.#nodes,
       bytesField(2, 'graph'),
       ...this.#initial,
       ...this.#inputs,
-      bytesField(12, encodeValueInfo(output, 1, [size])),
+      bytesField(12, encodeValueInfo(output, 1, ['length', size])),
     )
     return concat(intField(1, 9), bytesField(8, concat(bytesField(1, ''), intField(2, 20))), bytesField(7, graph))
   }

@@ -18,6 +18,7 @@ export class WordPieces {
   readonly #unknown: number
   readonly #start: number
   readonly #end: number
+  readonly #weights: Float32Array
 
   constructor({ model: { vocab, max_input_chars_per_word: longest = 100 } }: TokenizerFile) {
     this.#vocabulary = new Map(Object.entries(vocab))
@@ -27,6 +28,15 @@ export class WordPieces {
     this.#unknown = unknown
     this.#start = start
     this.#end = end
+    this.#weights = weightsOf(this.#vocabulary)
+  }
+
+  /**
+   * How much a piece counts in the vector of a text: 0 for punctuation and for the marks at both ends, which say nothing about the topic;
+   * less than 1 for the most common words. The vocabulary has its words in the order of their frequency.
+   */
+  weight(piece: number): number {
+    return this.#weights[piece] ?? 0
   }
 
   /** The ids of the pieces between those of [CLS] and [SEP], at most `most` in all. */
@@ -57,6 +67,20 @@ export class WordPieces {
     }
     pieces.push(...found)
   }
+}
+
+/** A word at this place in the order of frequency counts half. */
+const halfWeightPlace = 3
+
+function weightsOf(vocabulary: ReadonlyMap<string, number>): Float32Array {
+  const mostCommon = vocabulary.get('the') ?? 0
+  const weights = new Float32Array(Math.max(...vocabulary.values()) + 1)
+  for (const [piece, id] of vocabulary) {
+    if (special.test(piece) || !/[\p{L}\p{N}]/u.test(piece)) continue
+    const place = Math.max(1, id - mostCommon + 1)
+    weights[id] = place / (place + halfWeightPlace)
+  }
+  return weights
 }
 
 function splitWords(text: string): string[] {

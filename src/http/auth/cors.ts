@@ -1,4 +1,5 @@
 import { checkNames, checkWhole, refused } from '../../base/arguments.ts'
+import { HeedError } from '../../base/errors.ts'
 import { cursorHeader, heartbeatHeader } from '../../base/stream-headers.ts'
 import type { HttpRequest, HttpResponse } from '../request/exchange.ts'
 
@@ -44,6 +45,17 @@ export class Cors {
     }
   }
 
+  /**
+   * Rejects a request of a page of another origin that browsers send without asking first: a form, and the handshake of a WebSocket. A
+   * program sends no origin.
+   */
+  checkOrigin(request: HttpRequest): void {
+    const origin = request.header('origin')
+    if (origin === null || isOwn(origin, request.header('host')) || this.#allows(request)) return
+    const message = `Pages of ${origin.slice(0, 200)} may not do this. Allow them: cors: { origin: ['${origin.slice(0, 200)}'] }.`
+    throw new HeedError('forbidden', message, { details: { field: 'Origin' } })
+  }
+
   addHeaders(request: HttpRequest, { headers }: HttpResponse): void {
     if (!this.#options) return
     headers.vary = headers.vary === undefined ? 'origin' : `${headers.vary}, origin`
@@ -61,6 +73,10 @@ export class Cors {
     if (origin === '*') return !this.#options?.credentials
     return typeof origin === 'string' ? origin === from : origin.includes(from)
   }
+}
+
+function isOwn(origin: string, host: string | null): boolean {
+  return host !== null && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
 }
 
 function checkCors(options: CorsOptions): void {

@@ -15,7 +15,7 @@ describe('what a request asks of the policies', () => {
     expect(asked()).toEqual([
       'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId',
       ...['GET /editor', 'GET /versions', 'POST /versions', 'GET /versions/compare', 'GET /versions/:version', 'GET /releases', 'POST /releases', 'POST /releases/rollback'].map((route) => route.replace(' ', ' /agents/:agentId')),
-      'GET /memory/status', 'GET /memory/config',
+      ...['voice/speakers', 'speakers', 'voice/listener'].map((name) => `GET /agents/:agentId/${name}`), 'GET /memory/status', 'GET /memory/config',
       'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
       'GET /openapi.json',
     ])
@@ -23,7 +23,7 @@ describe('what a request asks of the policies', () => {
     expect(asked('approve_tool')).toEqual(approvals.map((name) => `POST /agents/:agentId/${name}`))
     const byPost = ['threads/subscribe', 'threads/:threadId/ticket', 'observe', 'explain-prompt'].map((name) => `POST /agents/:agentId/${name}`)
     expect(asked('read_thread').filter((route) => !route.startsWith('GET '))).toEqual(byPost)
-    expect(asked('send_signal').filter((route) => route.startsWith('GET '))).toEqual([])
+    expect(asked('send_signal').filter((route) => route.startsWith('GET '))).toEqual(['GET /agents/:agentId/threads/:threadId/voice'])
     for (const sent of ['DELETE /memory/threads/:threadId', 'POST /agents/:agentId/decline-tool-call']) expect(asked('send_signal')).toContain(sent)
   })
 

@@ -43,6 +43,7 @@ const withoutThread = new Set([
   '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
   '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
   '/agents/:agentId/releases', '/agents/:agentId/releases/rollback',
+  '/agents/:agentId/voice/speakers', '/agents/:agentId/voice/listener', '/agents/:agentId/speakers',
 ])
 
 export function isWithoutThread(path: string): boolean {
@@ -55,7 +56,10 @@ const approvals = /^\/agents\/:agentId\/(send-stream-resume|approve-tool-call|re
 const readsByPost = new Set(['/agents/:agentId/threads/subscribe'])
 
 /** Routes that write, and answer with what was stored before. */
-const alsoReads = new Set(['/memory/threads/:threadId/clone', '/agents/:agentId/recover'])
+const alsoReads = new Set([
+  '/memory/threads/:threadId/clone', '/agents/:agentId/recover', '/agents/:agentId/threads/:threadId/voice',
+  '/agents/:agentId/threads/:threadId/voice/ticket',
+])
 
 /** What a request asks of the policies: pure. Undefined where they have nothing to decide. */
 export function policyQuestion(

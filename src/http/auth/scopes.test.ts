@@ -12,7 +12,7 @@ const workflowRun = `${workflow}/runs/:runId`
 /** The scope that each route needs. A new route needs a line here. */
 const table: Record<PrincipalScope | 'none', string[]> = {
   none: [
-    'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
+    'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, `GET ${agent}/voice/speakers`, `GET ${agent}/speakers`, `GET ${agent}/voice/listener`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
     'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /openapi.json', 'GET /workflows', `GET ${workflow}`,
   ],
   read: [
@@ -26,6 +26,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
   send: [
     `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
     `POST ${thread}/notifications/mark`, `POST ${agent}/decline-tool-call`, `POST ${agent}/decline-tool-call-generate`, `POST ${agent}/chat`,
+    `GET ${thread}/voice`, `POST ${thread}/voice/ticket`,
   ],
   notify: [`POST ${agent}/signals`, `POST ${agent}/state-signals`, `POST ${agent}/notifications`, `POST ${thread}/notifications/retry`, 'POST /replies/:replyId/retry', `POST ${workflowRun}/events`],
   schedule: [
@@ -37,7 +38,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `POST ${agent}/resume-stream`, `POST ${agent}/resume-stream-until-idle`, `POST ${workflowRun}/resume`, `POST ${workflowRun}/restart`, `POST ${workflowRun}/time-travel`,
   ],
   run: [
-    `POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`, `POST ${workflow}/start`, `POST ${workflow}/stream`,
+    `POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/voice/speak`, `POST ${agent}/speak`, `POST ${agent}/voice/listen`, `POST ${agent}/listen`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`, `POST ${workflow}/start`, `POST ${workflow}/stream`,
     `POST ${workflowRun}/cancel`,
   ],
   memory: [

@@ -56,7 +56,7 @@ const ofEditors = /^\/agents\/:agentId\/(editor$|versions|releases)/
 const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],
   [/^\/agents\/:agentId\/((state-)?signals|notifications)$|\/notifications\/retry$|^\/replies\//, 'notify'],
-  [/^\/agents\/:agentId\/(generate|stream|stream-until-idle|recover|threads\/:threadId\/retry)$/, 'run'],
+  [/^\/agents\/:agentId\/(generate|stream|stream-until-idle|recover|threads\/:threadId\/retry|(voice\/)?(speak|listen))$/, 'run'],
 ]
 
 /** To resume a step is to answer for a person, and to begin again from one may leave out a step that asks. */
@@ -67,6 +67,14 @@ const workflowScopes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/workflows\/:workflowId\/runs\/:runId$/, 'memory'],
   [/^\/workflows\//, 'run'],
 ]
+
+/** Routes that also answer with what is on a thread. */
+const alsoRead = /^\/agents\/:agentId\/threads\/:threadId\/voice(\/ticket)?$/
+
+/** A second scope that a request to a route needs. */
+export function furtherScope({ path }: Pick<Route, 'path'>): PrincipalScope | undefined {
+  return alsoRead.test(path) ? 'read' : undefined
+}
 
 /** `ownApprovals`: the agent lets a principal approve that may send. */
 export function checkScope(principal: Principal, scope: PrincipalScope, ownApprovals: boolean): void {

@@ -9,7 +9,10 @@ import type { Principal } from './principal.ts'
 /** How long a ticket opens a stream. A stream that is open stays open. */
 const ticketMs = 60_000
 
-/** The stream that a ticket opens. */
+/** What a ticket opens: the stream of a thread, or a voice session on it. */
+export type TicketPurpose = 'stream' | 'voice'
+
+/** The thread that a ticket is for. */
 interface TicketTarget {
   agentId: string
   threadId: string
@@ -18,8 +21,9 @@ interface TicketTarget {
 const shortestSecret = 32
 
 /**
- * Signed tickets for readers that can't send headers, as a browser's `EventSource`: each opens the stream of one thread, for one principal
- * and one resource, within a minute. A ticket is part of a URL, which proxies log: a reader of those logs must not be able to use it.
+ * Signed tickets for pages, whose `EventSource` and `WebSocket` can't send headers: each opens the stream of one thread, or a voice session
+ * on it, for one principal and one resource, within a minute. The ticket of a stream is part of a URL, which proxies log: a reader of those
+ * logs must not be able to use it.
  */
 export class StreamTickets {
   readonly #secrets: readonly (string | Buffer)[]
@@ -35,20 +39,23 @@ export class StreamTickets {
     this.#clock = clock
   }
 
-  issue({ id, scopes }: Principal, resourceId: string, { agentId, threadId }: TicketTarget): { ticket: string; expiresAt: Date } {
+  issue(
+    { id, scopes }: Principal, resourceId: string, { agentId, threadId }: TicketTarget, purpose: TicketPurpose,
+  ): { ticket: string; expiresAt: Date } {
     const exp = this.#clock.now() + ticketMs
     const content = Buffer.from(JSON.stringify({ id, scopes, resourceId, agentId, threadId, exp })).toString('base64url')
-    return { ticket: `${content}.${sign(content, this.#secrets[0] ?? '').toString('base64url')}`, expiresAt: new Date(exp) }
+    return { ticket: `${content}.${sign(content, this.#secrets[0] ?? '', purpose).toString('base64url')}`, expiresAt: new Date(exp) }
   }
 
   /** The principal that a ticket was issued to, with access to its resource alone. */
-  verify(ticket: string, { agentId, threadId }: TicketTarget): Principal {
+  verify(ticket: string, { agentId, threadId }: TicketTarget, purpose: TicketPurpose): Principal {
     const [content = '', signature = '', ...rest] = ticket.length > 8_192 ? [] : ticket.split('.')
     const given = Buffer.from(signature, 'base64url')
-    const isSigned = rest.length === 0 && this.#secrets.some((secret) => isEqual(given, sign(content, secret)))
+    const isSigned = rest.length === 0 && this.#secrets.some((secret) => isEqual(given, sign(content, secret, purpose)))
     const claims: unknown = isSigned ? JSON.parse(Buffer.from(content, 'base64url').toString('utf8')) : undefined
     if (!isObject(claims) || claims.agentId !== agentId || claims.threadId !== threadId || !(Number(claims.exp) > this.#clock.now())) {
-      const message = 'This ticket is not valid, or no longer. Ask for a new one: it opens the stream of one thread for a minute.'
+      const opens = purpose === 'voice' ? 'a voice session on' : 'the stream of'
+      const message = `This ticket is not valid, or no longer. Ask for a new one: it opens ${opens} one thread for a minute.`
       throw new HeedError('unauthorized', message)
     }
     const { id, scopes, resourceId } = claims as { id: string; scopes?: string[]; resourceId: string }
@@ -56,9 +63,9 @@ export class StreamTickets {
   }
 }
 
-/** The prefix keeps signatures with the same secret for other purposes apart. */
-function sign(content: string, secret: string | Buffer): Buffer {
-  return createHmac('sha256', secret).update(`heed stream ticket\n${content}`).digest()
+/** The prefix keeps signatures with the same secret for other purposes apart, so that a ticket in a URL opens nothing but its stream. */
+function sign(content: string, secret: string | Buffer, purpose: TicketPurpose): Buffer {
+  return createHmac('sha256', secret).update(`heed ${purpose} ticket\n${content}`).digest()
 }
 
 function isEqual(one: Buffer, other: Buffer): boolean {

@@ -12,6 +12,8 @@ import { isLimited } from '../auth/scopes.ts'
 import type { StreamTickets } from '../auth/stream-tickets.ts'
 import type { Call, JSONSchema, ObjectSchema, Route } from '../route.ts'
 import type { EventStreams, GracePeriod, PrincipalStreams } from '../sse/event-stream.ts'
+import type { VoiceSockets } from '../voice/voice-sockets.ts'
+import type { WireError } from '../../voice/wire.ts'
 import type { RunCallers } from './access.ts'
 import type { ErrorTexts } from './error-texts.ts'
 import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'
@@ -213,11 +215,15 @@ export interface ServerContext {
   readonly tickets: StreamTickets
   readonly gracePeriod: GracePeriod
   readonly runCallers: RunCallers
+  readonly voices: VoiceSockets
+  readonly maxBodyBytes: number
   readonly requestContext: ContextOf | undefined
   /** The shortest interval of the schedules that a principal which is no operator creates. */
   readonly scheduleMs: number
   /** The path below which the routes are mounted. */
   readonly prefix: string
+  /** Sends for the caller of a request that is being answered for longer, as another request of theirs. */
+  sendAgain<T>(call: RequestCall, work: () => Promise<T>): Promise<T>
   /** Answers a request of this process as a principal, without authentication. */
   respondAs(principal: Principal, request: Request): Promise<Response>
 }
@@ -235,6 +241,7 @@ export class RequestCall implements Call {
   readonly idempotencyKey: string | undefined
   readonly request: HttpRequest
   approvable: string | undefined
+  route: Route | undefined
   readonly #server: ServerContext
   #agent: Agent | undefined
 
@@ -278,6 +285,28 @@ export class RequestCall implements Call {
 
   get runCallers(): RunCallers {
     return this.#server.runCallers
+  }
+
+  get voices(): VoiceSockets {
+    return this.#server.voices
+  }
+
+  get maxBodyBytes(): number {
+    return this.#server.maxBodyBytes
+  }
+
+  showError(error: HeedError): WireError {
+    const hidden = isOperator(this.principal) ? undefined : this.#server.errorTexts.hide(error)
+    if (!hidden) {
+      const { code, message, retryable, details } = error
+      return { code, message, retryable, ...(details ? { details } : {}) }
+    }
+    this.heed.logger.error('an error was hidden from its caller', { ...hidden.details, code: error.code, error: error.message })
+    return { code: hidden.code, message: hidden.error, retryable: hidden.retryable, details: hidden.details }
+  }
+
+  sendAgain<T>(work: () => Promise<T>): Promise<T> {
+    return this.#server.sendAgain(this, work)
   }
 
   get agentInPath(): Agent | undefined {

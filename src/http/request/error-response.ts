@@ -34,10 +34,13 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   edit_conflict: 409,
   working_memory_version_gone: 409,
   thread_suspended: 409,
+  voice_busy: 409,
+  voice_gone: 409,
   aborted: 409,
   idempotency_key_reused: 409,
   too_large: 413,
   unsupported_media_type: 415,
+  upgrade_required: 426,
   tripwire: 422,
   rate_limited: 429,
   overloaded: 429,
@@ -47,6 +50,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   fenced: 503,
   store_failed: 503,
   store_unknown: 503,
+  store_rewound: 503,
   store_full: 503,
   store_readonly: 503,
   store_gone: 503,
@@ -98,5 +102,6 @@ export function threadNotFound(threadId: string | undefined): HeedError {
 function failure(status: number, body: Record<string, unknown>): HttpResponse {
   const { retryAfterMs = 1000 } = (body.details ?? {}) as { retryAfterMs?: number }
   if (status === 401) return jsonResponse(status, body, { 'www-authenticate': 'Bearer' })
+  if (status === 426) return jsonResponse(status, body, { upgrade: 'websocket', 'sec-websocket-version': '13' })
   return jsonResponse(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
 }

@@ -7,8 +7,8 @@ import type { StreamedChunk } from '../sse/frames.ts'
 /** Errors whose texts are written by providers, drivers or the program: they may have hosts, accounts and keys in them. */
 const foreignTexts: ReadonlySet<string> = new Set<HeedErrorCode>([
   'provider_error', 'stream_broken', 'model_missing', 'unknown_provider', 'provider_not_installed', 'api_key_missing', 'unsupported_model',
-  'processor_failed', 'dimension_changed', 'run_parked', 'store_failed', 'store_unknown', 'store_full', 'store_readonly', 'store_gone',
-  'store_newer', 'store_corrupt', 'bus_failed', 'tool_failed', 'step_failed', 'scorer_failed',
+  'processor_failed', 'dimension_changed', 'run_parked', 'store_failed', 'store_unknown', 'store_rewound', 'store_full', 'store_readonly',
+  'store_gone', 'store_newer', 'store_corrupt', 'bus_failed', 'tool_failed', 'step_failed', 'scorer_failed', 'voice_failed',
 ])
 
 /** Of how many runs, calls and records it is remembered that their errors were logged. */

@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isDeep, maxDepth } from '../../base/json.ts'
+import type { ByteStream } from '../../socket/server-socket.ts'
 
 /** A request as the routes see it, from Node or from the platform. Costly properties are computed when they are first read. */
 export interface HttpRequest {
@@ -17,6 +18,10 @@ export interface HttpRequest {
   /** The names of all headers, in lower case. */
   headerNames(): Iterable<string>
   text(maxBytes: number): Promise<string>
+  /** The body as it comes, up to so many bytes. */
+  chunks(maxBytes: number): AsyncIterable<Uint8Array>
+  /** The connection can become a WebSocket. */
+  readonly upgradable?: true
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   /** The same as a `Request` of the platform, for hooks and sources. Its body must not be read. */
@@ -27,6 +32,19 @@ export interface HttpResponse {
   status: number
   headers: Record<string, string>
   body: string | ReadableStream<Uint8Array> | null
+  /** The connection becomes a WebSocket. */
+  upgrade?: Upgrade
+}
+
+/** What a route answers with that is a WebSocket. */
+export class Upgrade {
+  readonly protocol: string | undefined
+  readonly open: (stream: ByteStream, head: Uint8Array) => void
+
+  constructor(protocol: string | undefined, open: (stream: ByteStream, head: Uint8Array) => void) {
+    this.protocol = protocol
+    this.open = open
+  }
 }
 
 export function jsonResponse(status: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
@@ -84,24 +102,28 @@ export class FetchHttpRequest implements HttpRequest {
   }
 
   async text(maxBytes: number): Promise<string> {
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+    let text = ''
+    for await (const part of this.chunks(maxBytes)) text += decoder.decode(part, { stream: true })
+    return text + decoder.decode()
+  }
+
+  async *chunks(maxBytes: number): AsyncGenerator<Uint8Array> {
     checkContentLength(this.header('content-length'), maxBytes)
     if (this.fetchRequest.bodyUsed) {
       throw new HeedError('invalid_argument', 'The body of this request was already read. Pass a request whose body is unread.')
     }
-    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-    let text = ''
     let size = 0
     try {
       for await (const part of this.fetchRequest.body ?? []) {
         size += part.byteLength
         if (size > maxBytes) throw bodyTooLarge(maxBytes)
-        text += decoder.decode(part, { stream: true })
+        yield part
       }
     } catch (cause) {
       if (isHeedError(cause)) throw cause
       throw new HeedError('invalid_argument', 'The body ended before it was complete. Send it again.', { cause, retryable: true })
     }
-    return text + decoder.decode()
   }
 }
 

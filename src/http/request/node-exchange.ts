@@ -1,5 +1,7 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { Duplex, Writable } from 'node:stream'
 import { HeedError } from '../../base/errors.ts'
+import { openingHead } from '../../socket/handshake.ts'
 import { bodyTooLarge, checkContentLength, parseHost, type HttpRequest, type HttpResponse } from './exchange.ts'
 
 /** Answers the requests of a Node server, without a `Request` or `Response` of the platform where none is needed. */
@@ -19,6 +21,21 @@ export class NodeListener {
       // The body's stream failed, which its source has logged. The response can't be completed.
       outgoing.destroy()
     })
+  }
+
+  /** Answers a request for a WebSocket. */
+  readonly upgrade = (incoming: IncomingMessage, stream: Duplex, head: Uint8Array): void => {
+    // Until the WebSocket is open, no other listener handles a connection that fails.
+    const onError = () => stream.destroy()
+    stream.on('error', onError)
+    const request = new NodeHttpRequest(incoming, stream, true)
+    this.#respond(request).then((response) => {
+      if (stream.destroyed) return
+      if (!response.upgrade) return refuseUpgrade(stream, response)
+      stream.write(openingHead(request, response.upgrade.protocol))
+      response.upgrade.open(stream, head)
+      stream.off('error', onError)
+    }).catch(() => stream.destroy())
   }
 
   /** From now on each response closes its connection. `onKept` is called when an earlier response ends, whose connection stays open. */
@@ -49,6 +66,15 @@ export class NodeListener {
   }
 }
 
+/** The response to a request that asked for a WebSocket and gets none. */
+function refuseUpgrade(stream: Duplex, { status, headers, body }: HttpResponse): void {
+  if (body instanceof ReadableStream) body.cancel().catch(() => {})
+  const text = typeof body === 'string' ? body : ''
+  const all = { ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(text)) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  stream.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', text].join('\r\n'))
+}
+
 const nextMicrotask = Promise.resolve()
 
 class NodeHttpRequest implements HttpRequest {
@@ -56,13 +82,15 @@ class NodeHttpRequest implements HttpRequest {
   readonly search: string
   /** The whole body was read, although its end event may be pending. */
   isRead = false
+  readonly upgradable?: true
   readonly #incoming: IncomingMessage
-  readonly #outgoing: ServerResponse
+  readonly #outgoing: Pick<Writable, 'once' | 'destroyed' | 'writableFinished'>
   #disconnect: AbortController | undefined
   #fetchRequest: Request | undefined
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+  constructor(incoming: IncomingMessage, outgoing: Pick<Writable, 'once' | 'destroyed' | 'writableFinished'>, upgradable = false) {
     this.#incoming = incoming
+    if (upgradable) this.upgradable = true
     this.#outgoing = outgoing
     const target = requestTarget(incoming.url ?? '')
     const query = target.indexOf('?')
@@ -103,6 +131,22 @@ class NodeHttpRequest implements HttpRequest {
     incoming.resume()
     this.isRead = true
     return whole === null ? '' : whole.toString('utf8')
+  }
+
+  async *chunks(maxBytes: number): AsyncGenerator<Uint8Array> {
+    checkContentLength(this.header('content-length'), maxBytes)
+    let size = 0
+    try {
+      for await (const part of this.#incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+        size += part.byteLength
+        if (size > maxBytes) throw bodyTooLarge(maxBytes)
+        yield part
+      }
+    } catch (cause) {
+      if (this.#incoming.complete || size > maxBytes) throw cause
+      throw new HeedError('aborted', 'The client disconnected before its request was complete.', { cause })
+    }
+    this.isRead = true
   }
 
   get signal(): AbortSignal {

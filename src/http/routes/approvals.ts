@@ -48,7 +48,8 @@ interface SuspendedQuery {
 const request = { toolCallId: id, approvalId: id, digest: id }
 /** Finds the storage, where that depends on the request. A run keeps the context that it began with. */
 const requestContext = record
-const decision = object({ runId: id, ...request, reason: text, requestContext }, ['runId'])
+const approvalOfCall = object({ runId: id, ...request, requestContext }, ['runId'])
+const declineOfCall = object({ runId: id, ...request, reason: text, requestContext }, ['runId'])
 const resumption = object({ runId: id, ...request, resumeData: anything, requestContext }, ['runId', 'resumeData'])
 const approval = object(
   {
@@ -132,6 +133,14 @@ async function readContinuation(call: Call<Approval, unknown>, thread: string, r
   return options
 }
 
+/** The results of a client's tools are no decision: what belongs to one can have no effect. */
+function checkContinuation({ approvalId, digest, resumeData, declineContext }: Approval): void {
+  const [field] = Object.entries({ approvalId, digest, resumeData, declineContext }).find(([, value]) => value !== undefined) ?? []
+  if (field === undefined) return
+  const message = `${field} has no effect beside messages. Leave it out, or send no messages.`
+  throw new HeedError('invalid_argument', message, { details: { field } })
+}
+
 function optionsOfDecision(): HeedError {
   const message = 'streamOptions has no effect: a run that continues after a decision has its options. Leave it out, or send messages.'
   return new HeedError('invalid_argument', message, { details: { field: 'streamOptions' } })
@@ -153,6 +162,7 @@ export const approvals: readonly Route[] = [
       const resourceId = requireResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
         checkRoles(call, messages)
+        checkContinuation(call.body)
         const options = await readContinuation(call, threadId, resourceId)
         const { runId } = await queueTurn(call.agent, {
           threadId,
@@ -185,10 +195,10 @@ export const approvals: readonly Route[] = [
       return call.agent.sendStreamResume({ ...scope, resumeData, ...requestOf(call), ...optional })
     },
   }),
-  streamRoute('approve-tool-call', 'Approves a call', decision, approve),
-  generateRoute('approve-tool-call', 'Approves a call', decision, approve),
-  streamRoute('decline-tool-call', 'Declines a call', decision, decline),
-  generateRoute('decline-tool-call', 'Declines a call', decision, decline),
+  streamRoute('approve-tool-call', 'Approves a call', approvalOfCall, approve),
+  generateRoute('approve-tool-call', 'Approves a call', approvalOfCall, approve),
+  streamRoute('decline-tool-call', 'Declines a call', declineOfCall, decline),
+  generateRoute('decline-tool-call', 'Declines a call', declineOfCall, decline),
   streamRoute('resume-stream', 'Resumes a call that suspended itself', resumption, resume),
   streamRoute('resume-stream-until-idle', 'Resumes a call that suspended itself', resumption, resume),
   route<never, SuspendedQuery>({

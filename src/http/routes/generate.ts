@@ -1,3 +1,4 @@
+import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import type { AgentInput } from '../../message/read/input.ts'
 import { toUIMessages } from '../../message/ui/to-ui.ts'
@@ -102,7 +103,13 @@ async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   checkRoles(call, body.messages)
   const options = { ...(await readRunOptions(call, body)), ...omitUndefined({ runId }) }
   const thread = memory?.thread ?? threadId
-  if (thread === undefined) return options
+  if (thread === undefined) {
+    const field = memory ? 'memory.thread' : 'threadId'
+    if (!memory && resourceId === undefined) return options
+    const given = memory ? 'memory' : 'resourceId'
+    const message = `${field} is missing: without a thread ${given} has no effect. Name the thread, or leave it out.`
+    throw new HeedError('invalid_argument', message, { details: { field } })
+  }
   const resource = requireResource(principal, memory?.resource ?? resourceId, 'memory.resource')
   return { ...options, memory: { thread, resource, ...(memory?.options ? { options: memory.options } : {}) } }
 }

@@ -18,6 +18,7 @@ import { threads } from './threads.ts'
 import { scores } from './scores.ts'
 import { watches } from './channels/watches.ts'
 import { webhooks } from './channels/webhooks.ts'
+import { voice } from './voice.ts'
 import { workflows } from './workflows.ts'
 
 /** Every route of the server. */
@@ -36,6 +37,7 @@ export function allRoutes(sources: Operations): Route[] {
     ...runs,
     ...generate,
     ...chat,
+    ...voice,
     ...threads,
     ...messages,
     ...memory,

@@ -13,7 +13,7 @@ import {
 import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { flag, id, limit, object, text } from '../schema/schemas.ts'
+import { flag, id, ignored, limit, object, text } from '../schema/schemas.ts'
 
 interface WorkingMemoryUpdate {
   workingMemory: string | JSONObject
@@ -23,6 +23,8 @@ interface WorkingMemoryUpdate {
   expectedVersion?: number
 }
 
+/** Of routes about the memory of an agent, whichever resource is asked for. */
+const aboutAgent = { agentId: id, resourceId: ignored }
 const workingMemoryPath = '/memory/threads/:threadId/working-memory'
 const version = { type: 'integer', minimum: 0 }
 const update = object(
@@ -92,7 +94,7 @@ export const memory: readonly Route[] = [
     summary: 'Whether the agent has a memory',
     response: 'json',
     responseSchema: responses.memoryStatus,
-    query: object(memoryQuery),
+    query: object(aboutAgent),
     async handle(call) {
       await agentMemory(call)
       return { result: true, memoryType: 'local' }
@@ -104,7 +106,7 @@ export const memory: readonly Route[] = [
     summary: 'The options of a memory',
     response: 'json',
     responseSchema: responses.memoryConfig,
-    query: object(memoryQuery),
+    query: object(aboutAgent),
     handle: async (call) => ({ config: describeOptions((await agentMemory(call)).options) }),
   }),
   route<never, MemoryQuery>({

@@ -15,7 +15,7 @@ import {
 import { checkRoles, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
-import { date, flag, id, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
+import { date, flag, id, ignored, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface MessagesQuery extends MemoryQuery {
   page?: number
@@ -68,7 +68,7 @@ export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
     method: 'GET', path: '/memory/threads/:threadId/messages', summary: 'The messages of a thread, by default the newest page',
     response: 'json', responseSchema: messagePage, read: true,
-    query: object({ ...memoryQuery, page, perPage, orderBy, include, filter, cursor: text, includeSystemReminders: flag, ...places }),
+    query: object({ ...memoryQuery, page, perPage, orderBy, include, filter, cursor: text, includeSystemReminders: ignored, ...places }),
     handle: listMessages,
   }),
   route<{ messages: Message[] }, MemoryQuery>({

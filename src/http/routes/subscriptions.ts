@@ -44,7 +44,7 @@ export const subscriptions: readonly Route[] = [
   }),
   route<never, Omit<SubscribeBody, 'threadId'>>({
     method: 'GET', path: '/agents/:agentId/threads/:threadId/subscribe',
-    summary: 'Subscribes to a thread, for EventSource: continues after Last-Event-ID', response: 'events', read: true, ticket: true,
+    summary: 'Subscribes to a thread, for EventSource: continues after Last-Event-ID', response: 'events', read: true, ticket: 'stream',
     query: object({ resourceId: id, after: cursor, snapshot: flag, inbox, watches, ticket }),
     handle(call) {
       const after = call.request.header('last-event-id') ?? call.query.after
@@ -58,7 +58,7 @@ export const subscriptions: readonly Route[] = [
     // Also for a thread that does not exist or is of another resource: its stream stays silent.
     handle: (call) => {
       const target = { agentId: call.params.agentId ?? '', threadId: threadIdOf(call) }
-      return call.tickets.issue(call.principal, requireResource(call.principal, call.body.resourceId), target)
+      return call.tickets.issue(call.principal, requireResource(call.principal, call.body.resourceId), target, 'stream')
     },
   }),
   route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({

@@ -19,6 +19,10 @@ export const stateAccepted = having(
 
 export const ticketIssued = having({ ticket: text, expiresAt: text }, ['ticket', 'expiresAt'])
 
+export const speakers = listOf(having({ voiceId: text }, ['voiceId']))
+export const listener = having({ enabled: flag }, ['enabled'])
+export const heardText = having({ text }, ['text'])
+
 export const aborted = having({ aborted: flag }, ['aborted'])
 
 /** Of a decision. Subscribers get the rest of the run. */

@@ -85,6 +85,25 @@ describe('a recall block', () => {
     }), { numRuns: 400 })
   })
 
+  it('[K2.20] has one line of day and thread for the passages of one day of a thread', () => {
+    const at = (id: string, threadId: string, text: string, createdAt: number): RecalledPassage => {
+      const [found] = one(text, text).messages
+      if (!found) throw new Error('no message')
+      return { threadId, title: 'Dogs', messages: [{ ...found, message: { ...found.message, id, createdAt: new Date(createdAt) } }] }
+    }
+    const noon = Date.parse('2031-05-03T12:00:00Z')
+    const found = [
+      at('a', 't1', 'The hound barked.', noon), at('b', 't1', 'The hound ran.', noon + 60_000), at('c', 't2', 'Another hound.', noon + 120_000),
+      at('d', 't1', 'A hound again.', noon + 180_000), at('e', 't1', 'The next day, a hound.', noon + 86_400_000),
+    ]
+    expect(recallBlock(found, { threadId: 'x', question: 'hound', maxTokens: 500 })?.text.split('\n').slice(2, -1)).toEqual([
+      '--- 2031-05-03 · Dogs', 'user: The hound barked.', '…', 'user: The hound ran.',
+      '--- 2031-05-03 · Dogs', 'user: Another hound.',
+      '--- 2031-05-03 · Dogs', 'user: A hound again.',
+      '--- 2031-05-04 · Dogs', 'user: The next day, a hound.',
+    ])
+  })
+
   it('[K2.13] has the score and the reasons of each hit', () => {
     const messages = [{ message: message('b', 'Before.'), seq: 0 }, ...one('The hound barked.', 'The hound barked.').messages]
     expect(

@@ -43,7 +43,7 @@ const leastShare = 60
 const opening = '<recalled-messages>\nEarlier messages that may matter here. They were not sent now.'
 const openingOfSome = `${opening} Not all messages could be searched yet: there may be others.`
 const closing = '</recalled-messages>'
-/** Stands between messages of a passage that are not consecutive. */
+/** Stands between messages of a thread that are not consecutive. */
 const gap = '…'
 
 /**
@@ -83,7 +83,7 @@ export function recallBlock(
   const quoted = ordered.flatMap(({ messages }) => messages.map(({ message }) => taintOf(message.content)))
   const taintedBy = quoted.reduce(joinTaint, [])
   return {
-    text: [first, ...ordered.map(({ passage }) => renderPassage(passage, lines)), closing].join('\n'),
+    text: [first, ...ordered.map(({ passage }, at) => renderPassage(passage, lines, ordered[at - 1]?.passage)), closing].join('\n'),
     quoted: ordered.flatMap(({ passage, messages }) =>
       messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) })),
     ),
@@ -201,13 +201,16 @@ function nearestFirst({ messages }: RecalledPassage, lines: ReadonlyMap<Recalled
     .map(({ one }) => one)
 }
 
-function renderPassage(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): string {
+/** A passage of the thread and day of the one before it has no header of its own. */
+function renderPassage(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>, before: RecalledPassage | undefined): string {
   const shown = passage.messages.flatMap((one, at) => {
     const line = lines.get(one)
     return line === undefined ? [] : { line, at }
   })
+  const header = renderHeader(passage)
+  const continues = before?.threadId === passage.threadId && renderHeader(before) === header
   return [
-    renderHeader(passage),
+    continues ? gap : header,
     ...shown.flatMap(({ line, at }, index) => (index > 0 && shown[index - 1]?.at !== at - 1 ? [gap, line] : [line])),
   ].join('\n')
 }

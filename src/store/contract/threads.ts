@@ -46,6 +46,11 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
    * function that removes the listener. A store without it reports nothing: the runs of ended threads are then found by their fences.
    */
   onThreadsEnded?(listener: ThreadsEnded): Promise<() => void>
+  /**
+   * Calls the listener when the database turned out to have gone back, before any call that was made since then is answered. Writes that
+   * were requested before that are rejected with `store_rewound`. Absent where a database can't go back, or does not tell it.
+   */
+  onRewound?(listener: (rewound: Rewound) => void): Promise<() => void>
   /** The logger receives failures that no call reports. */
   reportTo?(logger: Logger): void
 
@@ -192,6 +197,22 @@ export interface MeantThread {
   epoch?: number
   /** The one that existed at this epoch, and no later one: it was neither created nor restored after it. */
   since?: number
+}
+
+/** The database went back: after a failover to a server that may lack the last commits, or when a backup took its place. */
+export interface Rewound {
+  /** Epochs from before are below this, and those that are granted from here on are not: fences and cursors of before are void. */
+  floor: number
+  /** How many commits that the database had confirmed to this process it lacks, among those that the process remembers. */
+  lost: number
+  /**
+   * For so many milliseconds the store grants no lease: a lease that was granted in a lost commit may be in use by a process that does not
+   * know it yet, and by then that process relies on it no longer.
+   */
+  restMs: number
+  /** What the database calls its history before and now. */
+  from: string
+  to: string
 }
 
 /** Called with the ids of deleted threads; without ids, all threads were replaced by those of a backup. */
@@ -366,7 +387,7 @@ export interface WantedTitle {
 export type { Message }
 export type * from './runs.ts'
 export type * from './steps.ts'
-export type { WorkflowCommit, WorkflowRunQuery, WorkflowRunRow, WorkflowRunStore } from './workflows.ts'
+export type { DecidedChild, ListedWorkflowRun, WorkflowCommit, WorkflowRunQuery, WorkflowRunRow, WorkflowRunStore } from './workflows.ts'
 export type { Quota, Usage } from './usage.ts'
 export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread-row.ts'
 export type {

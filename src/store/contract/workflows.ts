@@ -14,6 +14,9 @@ export interface WorkflowRunRow {
   head: JSONObject
 }
 
+/** A run in a list. */
+export type ListedWorkflowRun = Omit<WorkflowRunRow, 'head'>
+
 /** What a commit of a step records of the run of a workflow. */
 export interface WorkflowCommit {
   workflowId: string
@@ -24,6 +27,17 @@ export interface WorkflowCommit {
   input?: JSONValue
   /** Rows of steps, by their paths: new ones are added, others are replaced. */
   steps: ReadonlyArray<{ path: string; row: JSONObject }>
+}
+
+/**
+ * A call that an agent made in a step, and that was decided on the agent's own thread; without `toolCallId`, all calls of its run. A run of
+ * a workflow receives it as `{ workflow: { decided } }`, the options of a signal.
+ */
+export interface DecidedChild {
+  threadId: string
+  runId: string
+  toolCallId?: string
+  approvalId?: string
 }
 
 /** Which runs of a workflow are listed. */
@@ -42,6 +56,6 @@ export interface WorkflowRunQuery {
 export interface WorkflowRunStore {
   /** The run of a thread with the rows of its steps; null for a thread without one. */
   getWorkflowRun(scope: Scope): Promise<(WorkflowRunRow & { input?: JSONValue; steps: JSONObject[] }) | null>
-  /** Newest first. */
-  listWorkflowRuns(query: WorkflowRunQuery): Promise<{ runs: WorkflowRunRow[]; total: number }>
+  /** Newest first. Reads no values of the runs. */
+  listWorkflowRuns(query: WorkflowRunQuery): Promise<{ runs: ListedWorkflowRun[]; total: number }>
 }

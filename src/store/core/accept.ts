@@ -9,7 +9,7 @@ import type { Accepted, Branch, Fence, Quota, Send } from '../contract/threads.t
 import { beginRun } from './begin.ts'
 import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
 import { checkNewThreadId, findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
-import { runnable, transitionSignal } from './mailbox.ts'
+import { pendingMail, runnable, transitionSignal } from './mailbox.ts'
 import { appendOutsideRun, idTaken } from './messages.ts'
 import {
   byteLength, bytesOf, encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata,
@@ -141,27 +141,18 @@ function storeSend(tables: ThreadTables, send: Send, { found, route, rows, prepa
   const thread = found ?? addThread(tables, send)
   if (found && send.thread) describeThread(tables, found, send.thread)
   if (send.thread?.workingMemory) setWorkingMemory(tables, thread, send.thread.workingMemory)
-  const mail: MailRecord = {
+  const mail = pendingMail({
     ord: thread.nextOrd,
     id: send.id,
     agentId: send.agentId,
     route,
     // A queued signal gets a run of its own even if the thread is idle.
     kind: send.mode === 'queue' || route === 'queue' ? 'turn' : 'enter',
-    state: 'pending',
-    runId: null,
     startRunId: send.runId,
-    step: null,
-    rows: '[]',
     options,
     boundTo: send.boundTo ?? null,
-    reason: null,
     acceptedAt: send.now,
-    drainedAt: null,
-    drainedBy: null,
-    epoch: null,
-    settledAt: null,
-  }
+  })
   thread.nextOrd += 1
   thread.updatedAt = send.now
   const fence = route === 'wake' ? wake(tables, thread, mail, send, found === undefined) : undefined
@@ -195,7 +186,7 @@ function addThread(tables: ThreadTables, send: Send): ThreadRecord {
 
 /** Grants the lease if the sender claims it. Signals of the same agent that were pending already enter the same run. */
 function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send: Send, isNew: boolean): Fence | undefined {
-  if (!send.claim) {
+  if (!send.claim || tables.processes.isResting) {
     thread.epoch += 1
     thread.dueAt ??= send.now
     mail.runId = mail.startRunId

@@ -15,6 +15,7 @@ import type { ThreadTables } from './tables.ts'
 export function claimThread(
   tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[], again?: FormerLease,
 ): Claimed | null {
+  if (tables.processes.isResting) return null
   tables.lock?.([threadId])
   const thread = tables.thread(threadId)
   if (!thread || thread.status === 'suspended') return null
@@ -256,7 +257,7 @@ export function retryParked(
   run.endedAt = null
   run.error = null
   run.sealSeq = thread.nextSeq
-  const fence = options.owner === undefined ? undefined : grantLease(thread, 'wake', options.owner)
+  const fence = options.owner === undefined || tables.processes.isResting ? undefined : grantLease(thread, 'wake', options.owner)
   if (!fence) {
     transitionThread(thread, 'wake')
     thread.dueAt = tables.now()

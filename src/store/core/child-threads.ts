@@ -1,10 +1,10 @@
 import type { MessagePart } from '../../message/message.ts'
-import { childThreadId } from '../contract/thread-row.ts'
-import type { CallDecision, ChildCall, MadeDecision, SuspendedCall } from '../contract/threads.ts'
+import { childThreadId, isWorkflowThreadId } from '../contract/thread-row.ts'
+import type { CallDecision, ChildCall, DecidedChild, MadeDecision, SuspendedCall } from '../contract/threads.ts'
 import { addDecision, madeAbout, recordMade } from './decision-records.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { releaseLease, transitionThread } from './lease.ts'
-import { cancelMail } from './mailbox.ts'
+import { cancelMail, pendingMail } from './mailbox.ts'
 import { mergeTail } from './messages.ts'
 import type { RowRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -129,6 +129,7 @@ export function resumeParents(
 ): string[] {
   const parent = thread.parentId === null ? undefined : tables.thread(thread.parentId)
   if (!parent || parent.resourceId !== thread.resourceId) return []
+  if (isWorkflowThreadId(parent.id)) return tellWorkflow(tables, parent, { threadId: thread.id, ...child, ...approvalOf(made) })
   const run = suspendedRun(tables, parent)
   const calls = run ? (JSON.parse(run.suspended) as SuspendedCall[]) : []
   const call = calls.find((other) => !other.decision && standsFor(other.child, thread.id, child))
@@ -145,6 +146,36 @@ export function resumeParents(
   }
   resumeRun(tables, parent, run)
   return [parent.id, ...resumeParents(tables, parent, above, made)]
+}
+
+function approvalOf(made: MadeDecision | undefined): { approvalId?: string } {
+  return made?.approvalId === undefined ? {} : { approvalId: made.approvalId }
+}
+
+/**
+ * Sends the run of a workflow that a call of one of its agents was decided, or without `toolCallId` that the agent's run has ended. It is
+ * a signal like any other: a run that works takes it with its next commit, and one that waits goes on, in whichever process.
+ */
+function tellWorkflow(tables: ThreadTables, thread: ThreadRecord, decided: DecidedChild): string[] {
+  const { parentId: agentId } = thread
+  if (agentId === null) return []
+  const now = tables.now()
+  const route = thread.status === 'idle' ? 'wake' : 'interrupt'
+  const options = JSON.stringify({ workflow: { decided } })
+  const mail = pendingMail({
+    ord: thread.nextOrd, id: `decided:${tables.newId()}`, agentId, route, kind: 'enter', startRunId: tables.newId(), options, boundTo: null,
+    acceptedAt: now,
+  })
+  thread.nextOrd += 1
+  thread.updatedAt = now
+  mail.runId = route === 'wake' ? mail.startRunId : thread.runId
+  if (route === 'wake') {
+    thread.epoch += 1
+    thread.dueAt ??= now
+  }
+  tables.addMail(thread, mail)
+  tables.putThread(thread)
+  return [thread.id]
 }
 
 function standsFor(call: ChildCall | undefined, threadId: string, { runId, toolCallId }: { runId: string; toolCallId?: string }): boolean {

@@ -31,6 +31,18 @@ export function startingMail(waiting: readonly MailRecord[], reserved: string | 
   return runId === undefined ? undefined : { runId, mail: starting }
 }
 
+type AcceptedMail = Pick<
+  MailRecord, 'ord' | 'id' | 'agentId' | 'route' | 'kind' | 'startRunId' | 'options' | 'boundTo' | 'acceptedAt'
+>
+
+/** A signal as it is accepted. */
+export function pendingMail({ ord, id, agentId, route, kind, startRunId, options, boundTo, acceptedAt }: AcceptedMail): MailRecord {
+  return {
+    ord, id, agentId, route, kind, state: 'pending', runId: null, startRunId, step: null, rows: '[]', options, boundTo, reason: null,
+    acceptedAt, drainedAt: null, drainedBy: null, epoch: null, settledAt: null,
+  }
+}
+
 /** Changes the state of a signal. An event that the state does not allow is a bug of Heed, not of the caller. */
 export function transitionSignal(mail: MailRecord, event: SignalEvent): void {
   const next = nextSignalState(mail.state, event)

@@ -33,7 +33,7 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   recordDecision(tables, thread, run, decision, decided)
   addDecision(run, call, made)
   if (calls.every((other) => other.decision)) {
-    if (owner !== undefined) decided.fence = grantLease(thread, 'resume', owner)
+    if (owner !== undefined && !tables.processes.isResting) decided.fence = grantLease(thread, 'resume', owner)
     resumeRun(tables, thread, run)
   } else {
     tables.putThread(thread)

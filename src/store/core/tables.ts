@@ -165,6 +165,8 @@ export interface TitleTable {
 
 /** The heartbeats of the processes, by owner. */
 export interface ProcessTable {
+  /** No lease is granted now: leases from before the database went back may still be in use. What needs a runner waits for one. */
+  readonly isResting: boolean
   heartbeat(owner: string): HeartbeatRecord | undefined
   putHeartbeat(owner: string, heartbeat: HeartbeatRecord): void
   /** The process released its threads: it counts as gone. */

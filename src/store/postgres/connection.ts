@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { storeWork } from '../../base/promises.ts'
-import type { ThreadsEnded } from '../contract/threads.ts'
+import type { Rewound, ThreadsEnded } from '../contract/threads.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../sql/replay.ts'
 import type { ExpectedThread } from '../sql/recent.ts'
@@ -14,10 +14,14 @@ import { SqlTables } from '../sql/tables.ts'
 import type { Dialect } from './dialect.ts'
 import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, sqlState, unknownOutcome } from './errors.ts'
 import { ExpectedThreads } from './expected.ts'
+import { ConfirmedCommits } from './failover/confirmed-commits.ts'
+import {
+  enterTimeline, isOtherTimeline, notWritable, onTimeline, replaced, rewoundFailure, rewoundTo, type Timeline,
+} from './failover/timeline.ts'
 import { Lanes } from './lanes.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
-import { limitsOf, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
+import { limitsOf, limitsOn, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
 
 type Work<Result> = (tables: SqlTables, statements: Statements) => Result
 
@@ -25,6 +29,8 @@ interface Job {
   work: Work<unknown>
   /** The only thread that it locks, as far as that is known before it is done. */
   threadId: string | undefined
+  /** How often the database had gone back when it was requested. */
+  era: number
   last: ((tables: SqlTables, result: unknown) => unknown) | undefined
   resolve(result: unknown): void
   reject(error: unknown): void
@@ -64,6 +70,7 @@ interface PostgresConnectionOptions {
 export class PostgresConnection implements SqlConnection {
   readonly threadsEnded = new Set<ThreadsEnded>()
   readonly onMessages = new Set<() => void>()
+  readonly rewound = new Set<(rewound: Rewound) => void>()
   readonly onClose = new Set<() => Promise<void>>()
   readonly name: string
   readonly #sessions: Sessions
@@ -81,6 +88,13 @@ export class PostgresConnection implements SqlConnection {
   readonly #expected = new ExpectedThreads()
   /** The statement that limits a write transaction. */
   #limits = ''
+  #timeline: Timeline = { id: undefined, floor: 0, restMs: 0 }
+  /** Until then no lease is granted, by `performance.now()`. */
+  #restUntil = 0
+  /** How often the database has gone back. */
+  #era = 0
+  #rewinding: Promise<void> | undefined
+  readonly #confirmed = new ConfirmedCommits()
   #keys = { next: 0, end: 0 }
   #taking: Promise<void> | undefined
   /** False behind a pooler that does not know prepared statements. */
@@ -98,6 +112,7 @@ export class PostgresConnection implements SqlConnection {
         await refuseReplica(session)
         await migrate(session, options.dialect, options.name)
         connection.#limits = await limitsOf(session)
+        connection.#enter(await enterTimeline(session, options.dialect))
       } finally {
         session.release()
       }
@@ -137,7 +152,8 @@ export class PostgresConnection implements SqlConnection {
       const locked = this.#lockedBy(work)
       const [only = ''] = locked
       const threadId = locked.size === 1 && only.startsWith(ofThread) ? only.slice(ofThread.length) : undefined
-      this.#lanes.add(locked, { work, threadId, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject })
+      const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
+      this.#lanes.add(locked, { work, threadId, era: this.#era, last: last as Job['last'], ...settle })
     })
   }
 
@@ -166,19 +182,29 @@ export class PostgresConnection implements SqlConnection {
     return locked
   }
 
-  async #performGroup(jobs: readonly Job[]): Promise<void> {
+  async #performGroup(given: readonly Job[]): Promise<void> {
+    // They may be of different eras.
+    const jobs = given.filter((job) => this.#isCurrent(job))
+    if (jobs.length === 0) return
     // One that is refused takes the others of its transaction along: each is then done by itself.
-    if (!(await this.#perform(jobs, jobs.length > 1))) for (const job of jobs) await this.#perform([job], false)
+    if (await this.#perform(jobs, jobs.length > 1)) return
+    for (const job of jobs) if (this.#isCurrent(job)) await this.#perform([job], false)
+  }
+
+  /** Rejects a job that was requested before the database went back: it may rely on a lease that was lost. */
+  #isCurrent({ era, reject }: Job): boolean {
+    if (era !== this.#era) reject(rewoundFailure(this.name))
+    return era === this.#era
   }
 
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging, changedMessages, running } = await this.#transact('write', (tables, statements) => {
+      const { result, purging, changedMessages, left } = await this.#transact('write', (tables, statements) => {
         const results = jobs.map(({ work }) => work(tables, statements))
         return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
       }, jobs[0]?.threadId)
-      for (const thread of running) this.#expected.keep(thread)
+      for (const thread of left) this.#expected.keep(thread)
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
       if (changedMessages) for (const tell of this.onMessages) tell()
       if (purging) this.#purge()
@@ -223,15 +249,20 @@ export class PostgresConnection implements SqlConnection {
   async #transact<Result>(mode: TransactionMode, work: Work<Result>, threadId?: string): Promise<Replayed<Result>> {
     storeWork.begin()
     const expected = threadId === undefined ? undefined : this.#expected.take(threadId)
-    const state: Attempts<Result> = { doubt: undefined, level: 0, expected }
+    const state: Attempts<Result> = { doubt: undefined, level: 0, expected, era: this.#era, suspicion: undefined }
     let lostAt: number | undefined
     try {
       for (let conflicts = 0, pause = 20; ;) {
         try {
+          if (state.suspicion) await this.#checkTimeline(state)
           if (state.doubt && (await this.#wasCommitted(state.doubt))) return state.doubt.computed
           state.doubt = undefined
           return await this.#attempt(mode, work, state)
         } catch (error) {
+          if (isOtherTimeline(error)) {
+            state.suspicion = error
+            continue
+          }
           if (isLost(error)) lostAt ??= performance.now()
           const { expected: refuted } = state
           state.expected = undefined
@@ -256,9 +287,13 @@ export class PostgresConnection implements SqlConnection {
   async #attempt<Result>(mode: TransactionMode, work: Work<Result>, state: Attempts<Result>): Promise<Replayed<Result>> {
     if (mode === 'write' && this.#keys.end - this.#keys.next < keyBlock / 4) await this.#takeKeys()
     const session = await this.#sessions.acquire(mode === 'heartbeat')
+    if (mode !== 'read' && state.era !== this.#era) {
+      session.release()
+      throw rewoundFailure(this.name)
+    }
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
     const whole = mode === 'read' && state.level === 0
-    const options = { mode, token, limits: this.#limits, prepared: this.#prepared, whole, longReads: this.#longReads }
+    const options = { mode, token, first: this.#firstOf(mode), prepared: this.#prepared, whole, longReads: this.#longReads }
     const transaction = new Transaction(session, this.#dialect, options)
     const { level, asserts } = levels[state.level] ?? levels[0]
     let computed: Replayed<Result> | undefined
@@ -270,10 +305,12 @@ export class PostgresConnection implements SqlConnection {
     try {
       const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
         seen: this.#seen, level, driver: mode === 'read' ? undefined : this.#driver, expected: state.expected,
+        isResting: performance.now() < this.#restUntil,
         ...(asserts && mode !== 'read' && { done: committing }),
       })
       if (!transaction.committed) committing(replayed)
       await transaction.commit()
+      if (token !== '' && transaction.committed) this.#confirmed.add(token)
       return replayed
     } catch (error) {
       if (mode === 'write' && computed && transaction.committing && isUnanswered(error)) state.doubt = { token, computed, sentAt }
@@ -304,6 +341,53 @@ export class PostgresConnection implements SqlConnection {
     }
   }
 
+  /** What a transaction begins with. */
+  #firstOf(mode: TransactionMode): string[] {
+    if (mode === 'write') return [limitsOn(this.#timeline, this.#limits)]
+    return mode === 'heartbeat' ? this.#timelineCheck() : []
+  }
+
+  #timelineCheck(): string[] {
+    const check = onTimeline(this.#timeline)
+    return check === undefined ? [] : [`SELECT ${check}`]
+  }
+
+  /** A statement of this transaction found the server on another timeline. Throws that error where it is not. */
+  async #checkTimeline<Result>(state: Attempts<Result>): Promise<void> {
+    this.#rewinding ??= this.#rewind().finally(() => (this.#rewinding = undefined))
+    await this.#rewinding
+    state.suspicion = undefined
+    // The server is on the known timeline: the connection led to one that was replaced, and is not used again.
+    if (state.era === this.#era) throw notWritable(replaced)
+  }
+
+  /** Goes on with the timeline on which the server is, and reports what it lacks. */
+  async #rewind(): Promise<void> {
+    const before = this.#timeline
+    const session = await this.#sessions.acquire()
+    let lost: number
+    try {
+      const found = await enterTimeline(session, this.#dialect, before.id)
+      if (found.id === before.id) return
+      lost = await this.#confirmed.countLost(session, this.#dialect)
+      this.#enter(found)
+    } finally {
+      session.release()
+    }
+    this.#era += 1
+    this.#expected.clear()
+    // The numbers of threads that this process took may be taken again.
+    this.#keys = { next: 0, end: 0 }
+    const rewound = rewoundTo(this.#timeline, before, lost)
+    for (const report of this.rewound) report(rewound)
+  }
+
+  #enter(timeline: Timeline): void {
+    this.#timeline = timeline
+    this.#restUntil = performance.now() + timeline.restMs
+    this.#dialect.raiseEpochs(timeline.floor)
+  }
+
   #newKey(): number {
     if (this.#keys.next >= this.#keys.end) throw new HeedError('store_failed', 'Too many threads in one transaction.', { retryable: true })
     return this.#keys.next++
@@ -311,9 +395,10 @@ export class PostgresConnection implements SqlConnection {
 
   /** Takes the next numbers of threads for this process. */
   #takeKeys(): Promise<void> {
+    const era = this.#era
     this.#taking ??= this.#alone(`SELECT nextval('${this.#dialect.schema.replaceAll(`'`, `''`)}.heed_keys') AS first`).then((rows) => {
       const next = Number(rows[0]?.first)
-      this.#keys = { next, end: next + keyBlock }
+      if (era === this.#era) this.#keys = { next, end: next + keyBlock }
     }).finally(() => (this.#taking = undefined))
     return this.#taking
   }
@@ -322,8 +407,9 @@ export class PostgresConnection implements SqlConnection {
   async #alone(text: string, values: readonly string[] = []): Promise<Array<Record<string, unknown>>> {
     const session = await this.#sessions.acquire()
     try {
-      const [answer] = await session.batch([{ name: '', text, values }])
-      return answer?.rows ?? []
+      const checks = this.#timelineCheck().map((check) => ({ name: '', text: check, values: [] }))
+      const answers = await session.batch([...checks, { name: '', text, values }])
+      return answers.at(-1)?.rows ?? []
     } finally {
       session.release()
     }
@@ -372,6 +458,9 @@ interface Attempts<Result> {
   level: number
   /** What the first attempt expects to find. */
   expected: ExpectedThread | undefined
+  era: number
+  /** The error of a statement that found the server on another timeline. */
+  suspicion: unknown
 }
 
 /** A transaction whose commit was sent and not answered. */

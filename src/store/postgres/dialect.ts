@@ -1,5 +1,6 @@
 import { changeNumber } from '../sql/notifications/sql.ts'
 import { entryMatches, metadataMatches } from '../sql/queries.ts'
+import { sql, threadColumns } from '../sql/sql.ts'
 import { texts } from '../sql/texts.ts'
 import { rewritten } from './rewritten.ts'
 
@@ -8,9 +9,14 @@ export class Dialect {
   /** The schema of all tables, quoted. No statement relies on `search_path`, which poolers share between clients. */
   readonly schema: string
   readonly #known = new Map<string, string>()
+  #epochFloor = 0
 
   constructor(schemaName: string) {
     this.schema = quoteName(schemaName)
+    this.#addRewritten()
+  }
+
+  #addRewritten(): void {
     for (const [domain, named] of Object.entries(rewritten)) {
       const originals: Readonly<Record<string, string>> = texts[domain as keyof typeof texts]
       for (const [name, text] of Object.entries(named)) {
@@ -21,11 +27,27 @@ export class Dialect {
     }
   }
 
+  /** From here on no thread has a lower epoch, whatever its row says: lower ones were granted on an earlier timeline. */
+  raiseEpochs(floor: number): void {
+    this.#epochFloor = floor
+    this.#known.clear()
+    this.#addRewritten()
+  }
+
+  /** The statement with epochs that are not below the floor. */
+  #floored(text: string): string {
+    const floor = this.#epochFloor
+    if (floor === 0) return text
+    if (text === sql.epochFloor) return `SELECT greatest(floor, ${floor}) AS floor FROM heed_epochs WHERE id = 1`
+    if (text === sql.life) return `SELECT greatest((${text}), ${floor}) AS life`
+    return text.replace(threadColumns, () => threadColumns.replace(/\bepoch\b/, `greatest(epoch, ${floor}) AS epoch`))
+  }
+
   /** The statement in PostgreSQL's dialect. */
   translate(text: string): string {
     let translated = this.#known.get(text)
     if (translated === undefined) {
-      translated = this.place(numbered(mechanical(text)))
+      translated = this.place(numbered(mechanical(this.#floored(text))))
       this.#known.set(text, translated)
     }
     return translated

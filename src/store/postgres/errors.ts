@@ -12,12 +12,15 @@ const endings = /^(?:08|57P0|25P03|25P04)/
 /** Its resources, its files, or itself: such an error may end the whole server, and its severity is then PANIC. */
 const severe = /^(?:53|58|XX)/
 
+/** The server accepts no writes; the second: it is a replica, which tells no position of a log of its own. */
+const writesNothing: ReadonlySet<string> = new Set(['25006', '55000'])
+
 /** The connection is gone, or there is none that writes: the same may succeed on another. */
 export function isLost(error: unknown): boolean {
   if (isHeedError(error)) return false
   const state = sqlState(error)
   if (state === undefined) return !(error instanceof TypeError || error instanceof SpeculationFailed)
-  return endings.test(state) || ['25006', '0A000', '53300'].includes(state) || endsServer(error, state)
+  return endings.test(state) || writesNothing.has(state) || ['0A000', '53300'].includes(state) || endsServer(error, state)
 }
 
 /** Whether the server did not say what became of a transaction. Other errors say that nothing of it was stored. */
@@ -64,7 +67,7 @@ export function postgresFailure(error: unknown, name: string): HeedError {
   if (state.startsWith('28')) return failure('store_failed', `rejected the credentials: ${why}. Check the user and the password.`)
   if (state === '3D000') return failure('store_failed', `does not exist: ${why}. Create it, or name another.`)
   if (state === '42501') return failure('store_failed', `refused for want of a right: ${why}. Grant it to the role of Heed.`)
-  if (state === '25006') {
+  if (writesNothing.has(state)) {
     return failure('store_readonly', `is read-only: ${why}. Name the primary server; a replica can't store threads.`)
   }
   if (state === '53100') {

@@ -106,13 +106,15 @@ const size = (...columns: string[]) => columns.map((column) => `coalesce(octet_l
 const sizes = {
   mailbox: (row: string) => size(`${row}.rows`, `${row}.options`),
   runs: (row: string) => size(`${row}.options`),
+  workflow_runs: (row: string) => size(`${row}.head`, `${row}.input`),
+  workflow_steps: (row: string) => size(`${row}.content`),
   notifications: (row: string) => size(`${row}.summary`, `${row}.attributes`, `${row}.metadata`, `${row}.payload`),
   schedules: (row: string) => size(`${row}.signal`),
   watches: (row: string) => size(`${row}.description`, `${row}.criteria`, `${row}.result_schema`),
 }
 
 /** Counts the rows of a table above 512 bytes in the bytes of their thread. */
-const ofThread = (table: 'mailbox' | 'runs', columns: string) => {
+const ofThread = (table: 'mailbox' | 'runs' | 'workflow_runs' | 'workflow_steps', columns: string) => {
   const counted = (row: string) => `CASE WHEN ${sizes[table](row)} > 512 THEN ${sizes[table](row)} ELSE 0 END`
   return `
   CREATE FUNCTION heed_${table}_size() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -330,4 +332,15 @@ export const threadsSize = `
     END IF;
     RETURN NEW;
   END $$;
+`
+
+const stored = (table: 'workflow_runs' | 'workflow_steps') => `
+  (SELECT coalesce(sum(${sizes[table]('r')}), 0) FROM heed_${table} r WHERE r.thread = heed_threads.key AND ${sizes[table]('r')} > 512)`
+
+/** What runs of workflows have stored counts too. */
+export const workflowUsage = `
+  UPDATE heed_threads SET bytes = bytes + ${stored('workflow_runs')} + ${stored('workflow_steps')}
+    WHERE key IN (SELECT thread FROM heed_workflow_runs);
+  ${ofThread('workflow_runs', 'head, input')}
+  ${ofThread('workflow_steps', 'content')}
 `

@@ -7,7 +7,7 @@ interface Group<Job> {
 }
 
 /** A transaction is done again for each answer that it waits for; the first statements of so many jobs are sent together. */
-const jobsAtOnce = 64
+const jobsAtOnce = 128
 
 /**
  * Orders the writes of this process: those that name a thread run in the order in which they came, one transaction at a time, and those

@@ -3,8 +3,9 @@ import { scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
-import { foldUsage, functions, threadsSize, triggers } from './functions.ts'
+import { foldUsage, functions, threadsSize, triggers, workflowUsage } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
+import { timelineTable } from './failover/timeline.ts'
 
 const defines = /^(?:CREATE (?:TABLE|INDEX|UNIQUE INDEX)|ALTER TABLE|DROP (?:INDEX|TABLE)|INSERT INTO heed_(?:epochs|prompt_uses))/
 
@@ -90,4 +91,4 @@ export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
-  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage]
+  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage]

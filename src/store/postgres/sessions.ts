@@ -2,6 +2,7 @@ import { sleep, systemClock } from '../../base/clock.ts'
 import { HeedError, packageError } from '../../base/errors.ts'
 import { Batch, type ParsedNames, type WireAnswer, type WireConnection, type WireStatement } from './batch.ts'
 import { isLost, sqlState } from './errors.ts'
+import { isOtherTimeline } from './failover/timeline.ts'
 
 /** As much of a client of `pg` as is used. Written out: published types need no package that may not be there. */
 export interface PgClient {
@@ -65,10 +66,9 @@ export class Session {
       this.#client.query(batch)
       return await batch.done
     } catch (error) {
-      if (isLost(error)) {
-        this.#broken = true
-        this.#destroy()
-      }
+      // On another timeline it leads to another server, now or before.
+      this.#broken ||= isLost(error) || isOtherTimeline(error)
+      if (isLost(error)) this.#destroy()
       throw error
     } finally {
       answered = true

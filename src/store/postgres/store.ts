@@ -7,6 +7,7 @@ import { LocalBus } from '../../bus/local.ts'
 import { PostgresBus } from '../../bus/postgres/bus.ts'
 import type { NotifyClient } from '../../bus/postgres/client.ts'
 import { SqlRecall } from '../../recall/index/index.ts'
+import type { Rewound } from '../contract/threads.ts'
 import type { RecallIndex } from '../contract/recall.ts'
 import { checkRetention, type Retention } from '../retention.ts'
 import type { OpenedConnection } from '../sql/driver.ts'
@@ -161,6 +162,12 @@ export class PostgresStore extends SqlStore {
     return (this.#options.max ?? 8) + 3
   }
 
+  async onRewound(listener: (rewound: Rewound) => void): Promise<() => void> {
+    const { rewound } = await this.connection()
+    rewound?.add(listener)
+    return () => rewound?.delete(listener)
+  }
+
   reportTo(logger: Logger): void {
     this.#logger = logger
   }
@@ -174,6 +181,7 @@ export class PostgresStore extends SqlStore {
       onTransaction: (mode, trips) => this.onTransaction?.(mode, trips),
       onFailure: (what, error) => this.#logger.warn(what, { database: this.#name, error: describe(error) }),
     })
+    connection.rewound.add(() => this.forgetHeads())
     return { connection, release: () => connection.close() }
   }
 

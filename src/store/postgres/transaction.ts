@@ -8,6 +8,7 @@ import type { Dialect } from './dialect.ts'
 import { isOfValues, isRefutedGuess, sqlState } from './errors.ts'
 import { condition } from './expected.ts'
 import type { Session } from './sessions.ts'
+import { isOtherTimeline, onTimeline, type Timeline } from './failover/timeline.ts'
 
 /** Names of prepared statements, by text. */
 const names = new Map<string, string>()
@@ -45,6 +46,12 @@ export async function limitsOf(session: Session): Promise<string> {
   return limiting(known)
 }
 
+/** The first statement of a write transaction: its limits, and that the server is on the timeline which this process knows. */
+export function limitsOn(timeline: Timeline, limit: string): string {
+  const check = onTimeline(timeline)
+  return check === undefined ? limit : `${limit}, ${check}`
+}
+
 const begins: Readonly<Record<TransactionMode, string>> = {
   write: 'BEGIN',
   heartbeat: 'BEGIN',
@@ -55,8 +62,8 @@ interface TransactionOptions {
   mode: TransactionMode
   /** Is stored with what the transaction writes. */
   token: string
-  /** Limits a write transaction. */
-  limits: string
+  /** The first statements of a write transaction, and of a heartbeat. */
+  first: readonly string[]
   prepared: boolean
   /** A read that is expected to take one round trip: it ends with it. Throws `SpeculationFailed` where it needs another one. */
   whole?: boolean
@@ -78,7 +85,7 @@ export class Transaction {
   readonly #dialect: Dialect
   readonly #mode: TransactionMode
   readonly #token: string
-  readonly #limits: string
+  readonly #firsts: readonly string[]
   readonly #prepared: boolean
   readonly #longReads: Set<string>
   #whole: boolean
@@ -87,12 +94,12 @@ export class Transaction {
   #wrote = false
 
   constructor(session: Session, dialect: Dialect, options: TransactionOptions) {
-    const { mode, token, limits: limit, prepared, whole = false, longReads = new Set() } = options
+    const { mode, token, first, prepared, whole = false, longReads = new Set() } = options
     this.#session = session
     this.#dialect = dialect
     this.#mode = mode
     this.#token = token
-    this.#limits = limit
+    this.#firsts = first
     this.#prepared = prepared
     this.#whole = whole
     this.#longReads = longReads
@@ -180,7 +187,7 @@ export class Transaction {
 
   #begin(): WireStatement[] {
     if (this.#begun) return []
-    return (this.#mode === 'write' ? [begins.write, this.#limits] : [begins[this.#mode]]).map((text) => this.#statement(text))
+    return [begins[this.#mode], ...this.#firsts].map((text) => this.#statement(text))
   }
 
   #end(): WireStatement[] {
@@ -201,6 +208,7 @@ export class Transaction {
       if (last) this.committed = true
       return answers
     } catch (error) {
+      if (isOtherTimeline(error)) throw error
       if (last && isRefutedGuess(error)) throw new SpeculationFailed('a statement changed another number of rows', { cause: error })
       if (guessed && isOfValues(error) && sqlState(error) !== '23505') {
         throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })

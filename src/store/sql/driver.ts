@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { ThreadsEnded } from '../contract/threads.ts'
+import type { Rewound, ThreadsEnded } from '../contract/threads.ts'
 import type { SeenHeartbeats } from './seen-heartbeats.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
@@ -19,6 +19,8 @@ export interface SqlConnection {
   readonly threadsEnded: Set<ThreadsEnded>
   /** Names the database in errors, without credentials. */
   readonly name?: string
+  /** Called when the database went back: see `ThreadStore.onRewound`. Absent where it can't. */
+  readonly rewound?: Set<(rewound: Rewound) => void>
   /** Called after each transaction through this connection that changed messages. */
   readonly onMessages?: Set<() => void>
   /** Called when the connection closes, which waits for what they return: until then it still executes transactions. */
@@ -30,6 +32,8 @@ export interface SqlConnection {
 /** The clock of a store. With `byServer`, what this process knows of heartbeats, they have the time of the database server instead. */
 export interface StoreClock extends Clock {
   byServer?: SeenHeartbeats | undefined
+  /** No lease is granted now: see `Rewound.restMs`. */
+  isResting?: boolean
 }
 
 export interface TransactionSteps<Result> {

@@ -116,15 +116,16 @@ export function comparedColumns({ title, metadata, updatedAt, status, owner, due
   return { title, metadata, updatedAt, status, owner, dueAt }
 }
 
-/** What a transaction left of a thread with a running run: the next one of this process probably finds it so. */
+/** What a transaction left of a thread: the next one of this process probably finds it so. */
 export interface ExpectedThread {
   readonly thread: Readonly<ThreadRecord>
-  readonly run: Readonly<RunRecord>
+  /** The running run; undefined where the thread has none. */
+  readonly run: Readonly<RunRecord> | undefined
 }
 
 /** The threads that a transaction wrote, with their running runs. */
-export function runningOf(loaded: Iterable<LoadedThread>): ExpectedThread[] {
-  return [...loaded].flatMap(({ thread, run, written }) => (written && run ? { thread, run } : []))
+export function leftBy(loaded: Iterable<LoadedThread>): ExpectedThread[] {
+  return [...loaded].flatMap(({ thread, run, written }) => (written && (run || thread.begun === 0) ? { thread, run } : []))
 }
 
 /** A thread, and its running run where that is known. */

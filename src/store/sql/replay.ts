@@ -177,6 +177,9 @@ export type SpeculationLevel = 'much' | 'little' | 'nothing'
 /** The reads that return a row, whatever the database has. */
 const notFound: ReadonlyMap<string, SqlAnswer> = new Map([[texts.hasMessage, { ...nothing, rows: [{ found: 0 }] }]])
 
+/** The reads that find nothing for a new signal on a thread without a run. Where such a transaction reads more, it needs true answers. */
+const foundByNoSend: ReadonlySet<string> = new Set([texts.mail, texts.row, texts.pending, texts.hasMessage])
+
 /** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {
   messageChanges = 0
@@ -201,6 +204,8 @@ class SpeculativeStatements implements Statements {
   readonly #check: ReplayDriver['check'] | undefined
   /** The answers that are expected instead of asked for, by read. All other reads are expected to find nothing. */
   readonly #expected: ReadonlyMap<string, SqlAnswer> | undefined
+  /** A thread without a run is expected. */
+  readonly #isIdle: boolean
   readonly #reserved = new Map<KeyedTable, number[]>()
   #reservations = 0
   readonly newKey?: NonNullable<Statements['newKey']>
@@ -213,10 +218,11 @@ class SpeculativeStatements implements Statements {
     this.#answered = known.answered
     this.#verified = known.verified
     this.#level = level
-    this.#maxPending = Math.min(maxPending, firstPending * 2 ** known.trips)
+    this.#maxPending = expected ? maxPending : Math.min(maxPending, firstPending * 2 ** known.trips)
+    this.#isIdle = expected !== undefined && expected.run === undefined
     this.#expected = expected && new Map([
       [keyOf(texts.thread, [expected.thread.id]), { ...nothing, rows: [{ ...expected.thread }] }],
-      [keyOf(texts.activeRun, [expected.thread.key]), { ...nothing, rows: [{ ...expected.run }] }],
+      [keyOf(texts.activeRun, [expected.thread.key]), { ...nothing, rows: expected.run ? [{ ...expected.run }] : [] }],
     ])
     if (!driver) return
     this.#check = (value) => driver.check(value)
@@ -340,7 +346,9 @@ class SpeculativeStatements implements Statements {
   /** It is sent before all writes, so a table that was written to would answer with what it had before. */
   #expect(sql: string, args: SqlValue[]): SqlAnswer {
     if (this.#written.has(tableOf(sql)) || !/^\s*SELECT\b/.test(sql)) throw this.#stop()
-    const answer = this.#expected?.get(keyOf(sql, args)) ?? notFound.get(sql) ?? nothing
+    const known = this.#expected?.get(keyOf(sql, args))
+    if (!known && this.#isIdle && !foundByNoSend.has(sql)) throw this.#stop()
+    const answer = known ?? notFound.get(sql) ?? nothing
     this.pending.push({ kind: 'read', sql, args, expected: answer.rows })
     return answer
   }
@@ -381,7 +389,7 @@ function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
  */
 export async function replay<Result>(
   execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result,
-  { seen = new SeenHeartbeats(), level = 'much', driver, done, expected }: ReplayOptions<Result> = {},
+  { seen = new SeenHeartbeats(), level = 'much', driver, done, expected, isResting = false }: ReplayOptions<Result> = {},
 ): Promise<Replayed<Result>> {
   const now = clock.now()
   const known = new KnownAnswers()
@@ -392,12 +400,12 @@ export async function replay<Result>(
     const newKey = driver && (() => (keys[nthKey++] ??= driver.newKey()))
     const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey }, expected)
     let nth = 0
-    const ofStore = { ...clock, now: () => now, byServer: clock === systemClock ? seen : undefined }
+    const ofStore = { ...clock, now: () => now, byServer: clock === systemClock ? seen : undefined, isResting }
     const tables = new SqlTables(statements, ofStore, () => (ids[nth++] ??= newId()))
     const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()
-      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0, running: tables.running() }
+      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0, left: tables.left() }
     })
     const { divergedAt, pending } = statements
     if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
@@ -422,6 +430,8 @@ export async function replay<Result>(
 }
 
 export interface ReplayOptions<Result> {
+  /** No lease is granted now. */
+  isResting?: boolean
   /** The heartbeats that this process has read from the database in earlier transactions. */
   seen?: SeenHeartbeats
   level?: SpeculationLevel
@@ -439,8 +449,8 @@ export interface Replayed<Result> {
   /** Whether rows of a deleted thread remain. */
   purging: boolean
   changedMessages: boolean
-  /** The threads that it wrote and that have a running run. */
-  running: ExpectedThread[]
+  /** The threads that it wrote, as it left them. */
+  left: ExpectedThread[]
 }
 
 /** Calls `act` now. The returned function returns its value, or throws its error. */

@@ -18,6 +18,10 @@ export class SqlProcesses implements ProcessTable {
     this.#clock = clock
   }
 
+  get isResting(): boolean {
+    return this.#clock.isResting === true
+  }
+
   heartbeat(owner: string): HeartbeatRecord | undefined {
     const { byServer } = this.#clock
     if (!byServer) return this.#db.one<HeartbeatRecord>(sql.process, owner)

@@ -11,7 +11,7 @@ import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import type { StoreClock } from './driver.ts'
 import { readWindowRows, ThreadLocks } from './foresight.ts'
-import { comparedColumns, Recent, runningOf, type ExpectedThread, type LoadedThread } from './recent.ts'
+import { comparedColumns, leftBy, Recent, type ExpectedThread, type LoadedThread } from './recent.ts'
 import { SqlProcesses, SqlTitles, SqlWorkingMemory } from './side-tables.ts'
 import { noLimit, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -99,7 +99,7 @@ export class SqlTables implements ThreadTables {
   }
 
   /** The threads that this transaction wrote, with their running runs. */
-  readonly running = (): ExpectedThread[] => runningOf(this.#loaded.values())
+  readonly left = (): ExpectedThread[] => leftBy(this.#loaded.values())
 
   /** Forgets the loaded records. Must be called before and after every transaction, because other connections write too. */
   forget(): void {

@@ -8,6 +8,8 @@ const sizes = {
   messages: (row: string) => size(`${row}.content`),
   mailbox: (row: string) => size(`${row}.rows`, `${row}.options`),
   runs: (row: string) => size(`${row}.options`),
+  workflow_runs: (row: string) => size(`${row}.head`, `${row}.input`),
+  workflow_steps: (row: string) => size(`${row}.content`),
   notifications: (row: string) => size(`${row}.summary`, `${row}.attributes`, `${row}.metadata`, `${row}.payload`),
   schedules: (row: string) => size(`${row}.signal`),
   watches: (row: string) => size(`${row}.description`, `${row}.criteria`, `${row}.result_schema`),
@@ -27,7 +29,7 @@ const forget = (resource: string) => `
   DELETE FROM heed_usage WHERE resource_id = ${resource} AND resource_id <> '${total}' AND threads = 0 AND bytes = 0;`
 
 /** Counts the rows of a table that belong to a thread in the bytes of the thread. Rows of a deleted thread are no longer counted. */
-function ofThread(table: 'messages' | 'mailbox' | 'runs', columns: string): string {
+function ofThread(table: 'messages' | 'mailbox' | 'runs' | 'workflow_runs' | 'workflow_steps', columns: string): string {
   // Rows of messages are added by code that writes the thread anyway; most others are small.
   const large = table !== 'messages'
   const bytes = sizes[table]
@@ -146,6 +148,17 @@ export const usageSchema = `
     ${add(memoryResource('old'), `-(${sizes.working_memory('old')})`)}
     ${forget(memoryResource('old'))}
   END;
+`
+
+const counted = (table: 'workflow_runs' | 'workflow_steps') => `
+  (SELECT coalesce(sum(${sizes[table]('r')}), 0) FROM heed_${table} r WHERE r.thread = heed_threads.key AND ${sizes[table]('r')} > 512)`
+
+/** Version 12: what runs of workflows have stored counts too, rows above 512 bytes. */
+export const workflowUsageSchema = `
+  UPDATE heed_threads SET bytes = bytes + ${counted('workflow_runs')} + ${counted('workflow_steps')}
+    WHERE key IN (SELECT thread FROM heed_workflow_runs);
+  ${ofThread('workflow_runs', 'head, input')}
+  ${ofThread('workflow_steps', 'content')}
 `
 
 /** The statements of usage. */

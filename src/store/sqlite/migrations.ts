@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
-import { usageSchema } from '../sql/usage.ts'
+import { usageSchema, workflowUsageSchema } from '../sql/usage.ts'
 import { editSchema } from '../sql/edits/schema.ts'
 import { scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
@@ -14,7 +14,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
  */
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
-  workflowSchema, scoreSchema, editSchema,
+  workflowSchema, scoreSchema, editSchema, workflowUsageSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

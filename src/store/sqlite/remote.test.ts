@@ -58,6 +58,15 @@ describe('a database that is reached through a client', () => {
     expect(Object.keys((await a.getThread(scope))?.metadata ?? {}).toSorted()).toEqual(keys)
   })
 
+  it.each([20, 2])('is read by 100 calls at once, also where its client has %i connections', async (concurrency) => {
+    const url = newURL()
+    const store = through(url, createClient({ url, concurrency }))
+    await acceptOne(store, send('a', persisted))
+    const reads = Array.from({ length: 100 }, () => rowIds(store))
+    expect(await Promise.all([...reads, acceptOne(store, send('b', persisted)).then(() => [])])).toHaveLength(101)
+    expect(await rowIds(store)).toEqual(['a', 'b'])
+  })
+
   it('a rejected write does not affect the others of its batch', async () => {
     const store = await ready(newURL())
     const writes = await Promise.allSettled([

@@ -62,6 +62,8 @@ interface Job {
 /** A transaction is done again for each answer that it waits for: with few jobs that costs little. */
 const jobsAtOnce = 16
 const maxQueued = 100_000
+/** A client has 20 connections unless its user chose another number, and each open transaction has one: further reads wait. */
+const readsAtOnce = 16
 
 const versionTable = 'CREATE TABLE IF NOT EXISTS heed_version (version INTEGER NOT NULL) STRICT'
 /** What development versions before 0.1.0 had in its place. */
@@ -80,6 +82,8 @@ export class RemoteConnection implements SqlConnection {
   #jobs: Job[] = []
   #pumping: Promise<void> | undefined
   readonly #reading = new Set<Promise<unknown>>()
+  #reads = 0
+  readonly #waitingReads: Array<() => void> = []
   #purging = false
   #closed = false
 
@@ -149,11 +153,24 @@ export class RemoteConnection implements SqlConnection {
   }
 
   read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
-    const reading = this.#replayed('deferred', work).then(({ result }) => result)
+    const reading = this.#readInTurn(work)
     this.#reading.add(reading)
     const forget = () => this.#reading.delete(reading)
     reading.then(forget, forget)
     return reading
+  }
+
+  async #readInTurn<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    if (this.#reads < readsAtOnce) this.#reads += 1
+    // One that ends leaves its turn to the next.
+    else await new Promise<void>((resolve) => this.#waitingReads.push(resolve))
+    try {
+      return (await this.#replayed('deferred', work)).result
+    } finally {
+      const next = this.#waitingReads.shift()
+      if (next) next()
+      else this.#reads -= 1
+    }
   }
 
   /** The server answers a commit when it is durable. */
@@ -286,8 +303,9 @@ function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }
 
+/** Another transaction of this client or of another one is in the way. A client that the user shares may have no free connection. */
 function isBusy(error: unknown): boolean {
-  return /^SQLITE_BUSY|^SQLITE_LOCKED/.test(codeOf(error))
+  return /^SQLITE_BUSY|^SQLITE_LOCKED|^TRANSACTION_ACTIVE$/.test(codeOf(error))
 }
 
 function failure(error: unknown, name: string): HeedError {

@@ -3,7 +3,8 @@ import { HeedError } from '../../base/errors.ts'
 import { failureMessage, type ScriptedFailure } from '../script.ts'
 
 /** The protocol of a request. */
-export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-messages' | 'ai-gateway'
+export type WireProtocolName =
+  | 'openai-responses' | 'openai-chat' | 'anthropic-messages' | 'ai-gateway' | 'openai-speech' | 'openai-transcription' | 'openai-realtime'
 
 /** A provider's API: how it encodes an answer, whose stream parts are given. */
 export interface WireProtocol {

@@ -7,7 +7,7 @@ import { AbandonedRuns } from '../runtime/sweeper.ts'
 import type { ThreadHost } from '../runtime/host.ts'
 import type { DataChunk } from '../../message/chunk.ts'
 import type { LiveThread } from '../stream/live.ts'
-import { RemoteWatching } from './remote-watching.ts'
+import { memberOf, RemoteWatching } from './remote-watching.ts'
 import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveRemoteWaiters } from '../send/outcomes.ts'
 
@@ -63,7 +63,7 @@ export class Peers implements BusHandler {
 
   async #connect(bus: Bus, namespace: string): Promise<void> {
     try {
-      const connection = await bus.connect({ namespace, id: this.#runtime.owner, handler: this })
+      const connection = await bus.connect({ namespace, id: this.#runtime.lease.member, handler: this })
       this.#connection = connection
       this.#remote = new RemoteWatching(this.#runtime, connection, (promise) => this.#withTimeout(promise))
       for (const host of this.#runtime.hosts()) if (host.started) this.#remote.attach(host.live)
@@ -149,7 +149,7 @@ export class Peers implements BusHandler {
   }
 
   interrupt(owner: string, threadId: string, signalId: string): void {
-    this.#connection?.send({ kind: 'interrupt', threadId, signalId }, owner)
+    this.#connection?.send({ kind: 'interrupt', threadId, signalId }, memberOf(owner))
   }
 
   /** Asks the runner to abort. Undefined when it doesn't answer within `ms`. */
@@ -158,7 +158,7 @@ export class Peers implements BusHandler {
     const { promise, resolve } = Promise.withResolvers<AbortAnswer | undefined>()
     this.#requests.set(ask, resolve)
     const timer = this.#runtime.clock.after(ms, () => resolve(undefined))
-    this.#connection?.send({ kind: 'abort', ask, ...question }, owner)
+    this.#connection?.send({ kind: 'abort', ask, ...question }, memberOf(owner))
     try {
       return await promise
     } finally {
@@ -180,7 +180,7 @@ export class Peers implements BusHandler {
 
   /** Follows a thread that another process runs; `owner: undefined` asks all of them. False when none answers. */
   async follow(threadId: string, owner: string | undefined, after: string | undefined): Promise<boolean> {
-    return (await this.#remote?.follow(threadId, owner, after)) ?? false
+    return (await this.#remote?.follow(threadId, owner === undefined ? undefined : memberOf(owner), after)) ?? false
   }
 
   /** The runner of the thread did not answer. */

@@ -17,6 +17,11 @@ const answerMs = 2_000
 
 type Of<Kind extends BusMessage['kind']> = Extract<BusMessage, { kind: Kind }>
 
+/** The name on the bus of the process that a lease names. */
+export function memberOf(owner: string): string {
+  return owner.split('~', 1)[0] ?? owner
+}
+
 /** Threads that run in one process and are watched in another: relays send their events, replicas follow them. */
 export class RemoteWatching {
   readonly #runtime: ThreadRuntime
@@ -137,7 +142,7 @@ export class RemoteWatching {
       }
       if (thread.status === 'running') {
         if (thread.owner === undefined || thread.owner === this.#runtime.owner) continue
-        if (thread.epoch > live.epoch || replica.isStateRequested) this.#requestState(replica, thread.owner)
+        if (thread.epoch > live.epoch || replica.isStateRequested) this.#requestState(replica, memberOf(thread.owner))
       } else if ((thread.epoch > live.epoch || live.running) && replica.isStalled(thread.epoch)) {
         live.endEpoch(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
       }

@@ -12,6 +12,7 @@ import { toolCallOf, toolResultOf } from '../../run/step/step-result.ts'
 import type { RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
 import { abortThread } from '../control/abort.ts'
+import { lost } from '../runtime/rewind.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { unlessMissing } from '../send/queue.ts'
 import type { LocalCall } from '../send/waiters.ts'
@@ -134,6 +135,7 @@ export class RunFollower {
     if (run) return run.status === 'running' ? undefined : run
     const mail = signalId === undefined ? null : await unlessMissing(store.getSignal(this.#scope, signalId), null)
     if (mail?.state === 'pending' || mail?.state === 'taken') return undefined
+    if (this.#runtime.lease.hasBegunAnew) throw lost(`Run ${this.#runId} is not stored any more`)
     throw new HeedError('aborted', `Run ${this.#runId} does not exist: it was cancelled, or deleted with its thread.`, {
       details: { runId: this.#runId },
     })

@@ -43,11 +43,12 @@ export function storeIsAhead(runtime: ThreadRuntime, live: LiveThread, thread: T
 
 /**
  * Continues from the state of the store: by the runner's state, or, without a runner, by ending the epoch, so that subscribers start from
- * snapshots.
+ * snapshots. False when the runner doesn't answer.
  */
-export async function catchUp(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow): Promise<void> {
-  if (thread.status === 'running') await syncWithRunner(runtime, live, thread)
-  else live.endEpoch(thread.epoch, thread.status === 'suspended', runtime.clock.now())
+export async function catchUp(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow): Promise<boolean> {
+  if (thread.status === 'running') return syncWithRunner(runtime, live, thread)
+  live.endEpoch(thread.epoch, thread.status === 'suspended', runtime.clock.now())
+  return true
 }
 
 /**

@@ -3,7 +3,7 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { MeantThread, Scope, SuspendedEnd, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
-import { suspendedRun } from './resume.ts'
+import { continueThread, suspendedRun } from './resume.ts'
 import type { AbortAnswer } from '../cluster/peers.ts'
 import { endOpenCalls } from '../runtime/early-abort.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
@@ -356,8 +356,7 @@ async function endSuspended(
     await abortRun(runtime, { threadId: child.threadId }, options).catch(ignoreMissingThread)
   }
   const due = children.flatMap((child) => (child.more ? [child.threadId] : []))
-  for (const threadId of [...parents, ...due, ...(more ? [scope.threadId] : [])])
-    if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
+  for (const threadId of [...parents, ...due, ...(more ? [scope.threadId] : [])]) await continueThread(runtime, threadId)
   await resolveLocalWaiters(runtime, scope.threadId)
   return true
 }

@@ -1,4 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { isWorkflowThreadId } from '../../store/contract/thread-row.ts'
 import type { CallDecision, Decided, RunRow, Scope } from '../../store/contract/threads.ts'
 import { errorRowId } from '../runtime/run-rows.ts'
 import type { Runnable } from '../runtime/runnable.ts'
@@ -26,8 +27,14 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
   else if (owner === undefined) runtime.peers.requestRunner(scope.threadId)
   // A run that continues here follows its children from their first chunk, and claims them then.
   const due = decided.fence ? decided.parents : [...decided.parents, ...decided.children]
-  for (const threadId of due) if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
+  for (const threadId of due) await continueThread(runtime, threadId)
   return decided
+}
+
+/** Runs a thread that goes on by a decision. A run of a workflow that works here takes the decision at once. */
+export async function continueThread(runtime: ThreadRuntime, threadId: string): Promise<void> {
+  if (isWorkflowThreadId(threadId)) await runtime.hostOf(threadId)?.applyPendingInterrupts()
+  if (!(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
 }
 
 async function scopeOf(runtime: ThreadRuntime, { runId, resourceId }: Decision): Promise<Scope> {

@@ -4,6 +4,7 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { packageVersion } from '../../base/package-version.ts'
 import type { Fence, ProcessInfo } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import type { LaterClaims } from './sweeper.ts'
 
 /** Failures that do not end by themselves: the operator has to repair the database or its disk. */
 const permanent: ReadonlySet<string> = new Set(['store_gone', 'store_corrupt', 'store_readonly', 'store_newer'])
@@ -37,6 +38,9 @@ export async function whileFull<T>({ clock }: ThreadRuntime, write: () => Promis
  * used: after a permanent failure no send is stored and no run begins until a heartbeat and a flush succeed.
  */
 export class ProcessLease {
+  /** Names this process on the bus. */
+  readonly member: string
+  #owner: string
   readonly #runtime: ThreadRuntime
   readonly #ms: number
   #info: ProcessInfo | undefined
@@ -55,6 +59,26 @@ export class ProcessLease {
   constructor(runtime: ThreadRuntime, ms: number) {
     this.#runtime = runtime
     this.#ms = ms
+    this.member = runtime.newId()
+    this.#owner = this.member
+  }
+
+  /** Names this process in leases: the name on the bus, and behind `~` how often the database went back since the start. */
+  get owner(): string {
+    return this.#owner
+  }
+
+  /** Whether the database went back while this process ran. */
+  get hasBegunAnew(): boolean {
+    return this.#owner !== this.member
+  }
+
+  /** The database went back: from here on leases name this process by another name. Returns the former one. */
+  beginAnew(): string {
+    const former = this.#owner
+    const [, times = 0] = former.split('~')
+    this.#owner = `${this.member}~${Number(times) + 1}`
+    return former
   }
 
   /** Whether other processes may have claimed threads of this one, since it was paused or could not write its heartbeat. */
@@ -97,6 +121,13 @@ export class ProcessLease {
     if (this.expired) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 
+  /** The process has another name in leases: its first heartbeat under this name. One under the former name counts no more. */
+  async restart(): Promise<void> {
+    this.#until = -Infinity
+    await this.#beating
+    await this.renew()
+  }
+
   stop(): void {
     this.#timer?.cancel()
   }
@@ -108,9 +139,11 @@ export class ProcessLease {
     try {
       await store.heartbeat(owner, this.storeTime + this.#ms, this.#info)
       if (this.#failure) await store.flush()
-      if (this.expired) await this.#verify(until)
-      this.#until = until
-      this.#recover()
+      if (owner === this.#runtime.owner) {
+        if (this.expired) await this.#verify(until)
+        this.#until = until
+        this.#recover()
+      }
     } catch (error) {
       if (!this.#runtime.isClosedBy(error)) {
         this.fail(error)
@@ -169,5 +202,55 @@ export class ProcessLease {
       this.#unproved = undefined
       this.#runtime.logger.warn('the storage works again: sends are accepted and runs continue')
     }
+  }
+}
+
+/**
+ * Calls of the store that may give this process the lease of a thread. Where the answer of one is lost, the lease may be this process's
+ * although no host here knows: the last call on the thread looks.
+ */
+export class LostAnswers {
+  readonly #runtime: ThreadRuntime
+  readonly #laterClaims: LaterClaims
+  readonly #adopt: (threadId: string) => Promise<void>
+  /** Calls under way; `lost`: an answer to one of them was lost. */
+  readonly #asks = new Map<string, { count: number; lost: boolean }>()
+
+  /** `adopt` runs the thread if its lease names this process. */
+  constructor(runtime: ThreadRuntime, laterClaims: LaterClaims, adopt: (threadId: string) => Promise<void>) {
+    this.#runtime = runtime
+    this.#laterClaims = laterClaims
+    this.#adopt = adopt
+  }
+
+  /** Repeats the call once, which is safe since all ids are stable. */
+  async retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    const asks = this.#asks.get(threadId) ?? { count: 0, lost: false }
+    this.#asks.set(threadId, asks)
+    asks.count++
+    try {
+      return await ask().catch((error: unknown) => {
+        this.#runtime.lease.fail(error)
+        if (isHeedError(error) && !error.retryable) throw error
+        asks.lost = true
+        return ask().catch((second: unknown) => {
+          // What the first call did is still not known.
+          throw isHeedError(error) && error.code === 'store_unknown' ? error : second
+        })
+      })
+    } finally {
+      // The last call looks after the thread: an answer that is still under way may bring the lease.
+      if (--asks.count === 0) {
+        this.#asks.delete(threadId)
+        if (asks.lost) await this.#adopt(threadId).catch((error: unknown) => this.#laterClaims.add(threadId, error))
+      }
+    }
+  }
+
+  /** Leaves the thread to a call that is under way, if there is one. */
+  leaveToCall(threadId: string): boolean {
+    const asks = this.#asks.get(threadId)
+    if (asks) asks.lost = true
+    return asks !== undefined
   }
 }

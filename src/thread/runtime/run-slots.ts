@@ -115,7 +115,7 @@ export class RunSlots {
 
   #wait(threadId: string, resourceId: string, start: (slot: Release) => void, stopped: () => void): void {
     const { slots } = this.#pool
-    const id = `${this.#runtime.owner} ${threadId}`
+    const id = `${this.#runtime.lease.member} ${threadId}`
     this.#waiting.get(threadId)?.stop()
     const entry = {
       stop: () => {
@@ -133,7 +133,7 @@ export class RunSlots {
 
   /** A run of this process waits for one of the thread: it begins without a slot. */
   letThrough(threadId: string): void {
-    this.#pool.slots.letThrough(`${this.#runtime.owner} ${threadId}`)
+    this.#pool.slots.letThrough(`${this.#runtime.lease.member} ${threadId}`)
   }
 
   /** Whether other work waits for a slot. */

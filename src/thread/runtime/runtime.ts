@@ -7,16 +7,17 @@ import type { BegunRun, Fence, FormerLease, RunRow, ThreadStore } from '../../st
 import { PendingEchoes } from '../stream/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
-import { announceEnded, endIfFormer, threadDeleted } from './ended-threads.ts'
+import { seqBefore } from './drained-signals.ts'
+import { endIfFormer, threadDeleted } from './ended-threads.ts'
+import { listenToStore } from './rewind.ts'
 import { ThreadHost } from './host.ts'
-import { ProcessLease } from './process-lease.ts'
+import { LostAnswers, ProcessLease } from './process-lease.ts'
 import { LiveThread } from '../stream/live.ts'
 import { SideChunks } from '../stream/side-chunks.ts'
 import { Peers } from '../cluster/peers.ts'
 import { RegisteredAgents, type BackgroundService, type RunEnvironment } from './runnable.ts'
 import { RunSlotPool, RunSlots, RunTurn } from './run-slots.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
-import { LostAnswers } from './lost-answers.ts'
 import { isClosed, LaterClaims, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
 import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
@@ -72,8 +73,6 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   readonly tracing: ThreadRuntimeOptions['tracing']
   readonly newId: () => string
   readonly environment: RunEnvironment
-  /** Names this process in leases. */
-  readonly owner: string
   readonly lease: ProcessLease
   readonly keepAlive = new KeepAlive()
   readonly waiters = new Waiters(this.keepAlive)
@@ -124,9 +123,13 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.tracing = options.tracing
     this.newId = options.newId ?? newId
     this.environment = options.environment ?? this
-    this.owner = this.newId()
     this.lease = new ProcessLease(this, leaseMs)
     this.runSlots = new RunSlots(this, options.runSlots ?? new RunSlotPool())
+  }
+
+  /** Names this process in leases. */
+  get owner(): string {
+    return this.lease.owner
   }
 
   /** This process claims no thread any more, and its runs end at their next boundary: it is about to close. */
@@ -186,7 +189,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
       this.#opened = undefined
       throw error
     }
-    this.#stopListening = await this.store.onThreadsEnded?.((threadIds) => announceEnded(this, threadIds))
+    this.#stopListening = await listenToStore(this)
     await this.lease.beat()
     this.peers.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
@@ -312,7 +315,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
    * thread publishes its last chunk first. `slot`: that of the run, if it was taken.
    */
   run(fence: Fence, resourceId?: string, begun?: BegunRun | null, slot?: Release): void {
-    if (this.closing) return slot?.()
+    // A lease under a former name was released, or expires.
+    if (this.closing || fence.owner !== this.owner) return slot?.()
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
     // Several answers may bring one lease, such as those of a repeated send.
@@ -322,6 +326,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     live.resourceId = resourceId ?? live.resourceId
     const turn = new RunTurn(this.runSlots, threadId, () => live.resourceId ?? '', slot)
     const host = new ThreadHost(this, fence, live, turn)
+    if (begun && !begun.resumed) live.announceRun(fence.epoch, seqBefore(begun.rows, begun.taken))
     // A host that has work although its lease is another's may be of a deleted thread: that one is not waited for.
     const ended = before?.host.hasWork ? this.#endedOrFormer(before) : before?.done
     // The end of a run without a host is published first.
@@ -368,6 +373,7 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   #onHostEnd(threadId: string, entry: HostEntry): void {
     this.#unfinished.delete(entry)
     entry.turn.end()
+    entry.host.live.withdrawRun(entry.host.fence.epoch)
     const last = this.#hosts.get(threadId) === entry
     if (last) {
       this.#hosts.delete(threadId)

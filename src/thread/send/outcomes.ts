@@ -59,30 +59,33 @@ export function outcomeOfRow({ state, route, runId, step, reason }: OutcomeRow):
 
 /**
  * Resolves the waiters of a thread that no longer runs in this process, by what the store has. Signals that the store does not have yet are
- * on their way there and resolve by the answer to their send.
+ * on their way there and resolve by the answer to their send. `lost`: why the store has no accepted signal any more, where its thread was
+ * not deleted.
  */
-export async function resolveLocalWaiters(runtime: ThreadRuntime, threadId: string): Promise<void> {
+export async function resolveLocalWaiters(runtime: ThreadRuntime, threadId: string, lost?: HeedError): Promise<void> {
   const { signals, calls } = runtime.waiters.acceptedOn(threadId)
-  await resolveWaiters(runtime, threadId, signals, calls)
+  await resolveWaiters(runtime, threadId, signals, calls, { lost })
 }
 
 /** The same for waiters whose signals another process resolves. Other signals may still be on their way to the store. */
 export async function resolveRemoteWaiters(runtime: ThreadRuntime, threadId: string, read = false): Promise<void> {
   const elsewhere = (id: string) => runtime.waiters.awaitsRemote(threadId, id)
   const { signals, calls } = runtime.waiters.acceptedOn(threadId)
-  await resolveWaiters(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), read)
+  await resolveWaiters(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), { read })
 }
 
 async function resolveWaiters(
-  runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[], read = false,
+  runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[],
+  { read = false, lost }: { read?: boolean; lost?: HeedError | undefined },
 ): Promise<void> {
+  const gone: SignalOutcome = lost ? { action: 'rejected', reason: lost.message, code: lost.code } : deletedOutcome
   for (const id of signals) {
     const found = await readSignal(runtime, threadId, id)
     const { mail, thread } = found
     // The interrupt arrived while the run was being suspended: the suspended calls are declined.
     if (waitsForDecision(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
     else {
-      const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : deletedOutcome
+      const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : gone
       if (outcome) runtime.waiters.resolveOutcome(threadId, id, outcome)
       else if (thread?.owner !== runtime.owner) runtime.waiters.awaitRemote(threadId, id)
     }
@@ -94,7 +97,7 @@ async function resolveWaiters(
       continue
     }
     if (waitsForDecision(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
-    runtime.waiters.takeCall(threadId, id)?.reject(waitsForDecision(found) ? suspendedThread(threadId) : cancelledCall())
+    runtime.waiters.takeCall(threadId, id)?.reject(waitsForDecision(found) ? suspendedThread(threadId) : (lost ?? cancelledCall()))
   }
 }
 

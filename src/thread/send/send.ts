@@ -231,12 +231,11 @@ export class Sends {
     const checking = isHosted ? undefined : runtime.runSlots.checkOverload(send)
     if (checking) await checking
     const { mayClaim, slot }: SendClaim = isHosted ? { mayClaim: true } : runtime.runSlots.forSend(send)
-    const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([mayClaim ? send : withoutClaim(send)])).catch(
-      (error: unknown) => {
-        slot?.()
-        throw error
-      },
-    )
+    const accept = () => runtime.store.accept([mayClaim ? ownSend(send, runtime) : withoutClaim(send)])
+    const [answer] = await runtime.retryOnce(send.threadId, accept).catch((error: unknown) => {
+      slot?.()
+      throw error
+    })
     if (!answer || 'error' in answer || !answer.fence) slot?.()
     if (!answer) throw new HeedError('store_failed', 'The store returned no answer to a send.')
     if ('error' in answer) throw answer.error
@@ -410,6 +409,12 @@ export class Sends {
       throw error
     }).finally(() => this.inFlight.end())
   }
+}
+
+/** The send in the name that this process has in leases now. */
+function ownSend(send: Send, { owner, lease }: ThreadRuntime): Send {
+  if (!lease.hasBegunAnew || !send.claim) return send
+  return { ...send, claim: { ...send.claim, owner }, ...(send.boundTo !== undefined && { boundTo: owner }) }
 }
 
 function withoutClaim({ claim: _, ...send }: Send): Send {

@@ -28,7 +28,7 @@ export function storedOptions(agent: Runnable, options: AgentExecutionOptions): 
   const bound: string[] = []
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined || key === 'requestContext' || key === 'abortSignal') continue
-    if (key !== 'structuredOutput' && isJSON(value, 0)) storable[key] = value
+    if (isJSON(value, 0)) storable[key] = value
     else bound.push(key)
   }
   const context: JSONObject = {}

@@ -28,6 +28,8 @@ interface LivePosition {
   runId: string | undefined
   /** While a run is active: the last row that the chunks before the present step represent. */
   seq: number | undefined
+  /** While a run is about to begin: the last row before it. */
+  coming: number | undefined
   step: Chunk[]
   /** Grows with every run that starts here. */
   runs: number
@@ -81,6 +83,7 @@ export class LiveThread {
   /** The position of the last run's final chunk; -1 when there is none, or another run began since. */
   #finalChunk = -1
   #seq = 0
+  #coming: LiveState['coming']
   #committed = 0
   readonly #step = new PresentStep()
   readonly #start = new StartMarker()
@@ -148,7 +151,8 @@ export class LiveThread {
     const { runId, generation } = this
     const runs = this.#runs
     if (this.#running) {
-      return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs, generation }
+      const step = this.#step.chunks()
+      return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, coming: undefined, step, runs, generation }
     }
     const complete = seen > this.#finalChunk || this.#finalChunk < this.#ring.first
     return {
@@ -156,6 +160,7 @@ export class LiveThread {
       cursor: complete ? this.#cursor : formatBefore(this.#cursorAt(this.#finalChunk)),
       runId,
       seq: undefined,
+      coming: this.#coming && this.#coming.epoch >= this.#epoch ? this.#coming.seq : undefined,
       step: [],
       runs,
       generation,
@@ -198,6 +203,7 @@ export class LiveThread {
   joinEpoch(epoch: number, now: number): void {
     if (epoch <= this.#epoch) return
     if (this.#epoch !== 0) this.skip()
+    this.withdrawRun(epoch)
     this.#epoch = epoch
     this.#index = now
     // Nor is the number of its events: peers must find a gap before the next one, and not take it for one that they have.
@@ -205,8 +211,19 @@ export class LiveThread {
     this.relay?.onEpoch(epoch, now)
   }
 
+  /** The store has begun a run, which is about to begin here: its rows, those after `seq`, are still to be published. */
+  announceRun(epoch: number, seq: number): void {
+    this.#coming = { epoch, seq }
+  }
+
+  /** A run that was announced for this epoch or an earlier one does not begin, as far as this process knows. */
+  withdrawRun(epoch: number): void {
+    if (this.#coming && this.#coming.epoch <= epoch) this.#coming = undefined
+  }
+
   /** A run is active from here on; its chunks follow the rows of history up to `seq`. */
   startRun(runId: string, seq: number): void {
+    this.#coming = undefined
     if (this.runId !== runId) this.#runStart = this.#ring.end
     this.runId = runId
     this.#running = true
@@ -289,6 +306,7 @@ export class LiveThread {
   endEpoch(epoch: number, suspended: boolean, now: number): void {
     if (epoch < this.#epoch) return
     this.endRun(suspended)
+    this.withdrawRun(epoch)
     this.skip()
     if (epoch > this.#epoch) this.#index = 0
     this.#epoch = epoch
@@ -367,6 +385,7 @@ export class LiveThread {
       running: this.#running,
       ...(this.#moreRuns && { more: true }),
       seq: this.#seq, committed: this.#committed,
+      ...(this.#coming && { coming: this.#coming }),
       step: this.#step.chunks(), stepCursor: this.#stepCursor,
       chunks: this.#ring.from(start),
       ...(start > retained ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
@@ -400,6 +419,7 @@ export class LiveThread {
     this.#runs++
     this.#seq = state.seq
     this.#committed = state.committed
+    this.#coming = state.coming
     this.#step.clear()
     for (const chunk of state.step) this.#step.add(chunk)
     this.#stepCursor = state.stepCursor

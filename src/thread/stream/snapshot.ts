@@ -59,11 +59,14 @@ interface ReaderPosition {
 /** How many rows a snapshot is made of at most. */
 const snapshotRows = 100
 
+/** How often the runner of a thread is asked for a state that is up to the rows: it may commit faster than its answers arrive. */
+const maxAsked = 5
+
 /** Reads history up to where the live chunks begin. A signal may be in both, as its row and as its echo; its id identifies it. */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
   return async (live, reason, reader) => {
-    for (const attempt = { asked: false }; ;) {
-      const read = await readSnapshot(runtime, scope, { live, reason, reader, attempt }).catch(ignoreDeleted)
+    for (const attempts: SnapshotRequest['attempts'] = { asked: 0 }; ;) {
+      const read = await readSnapshot(runtime, scope, { live, reason, reader, attempts }).catch(ignoreDeleted)
       if (read) return read
     }
   }
@@ -78,37 +81,39 @@ interface SnapshotRequest {
   live: LiveThread
   reason: ThreadSnapshot['reason']
   reader: ReaderPosition
-  /** `asked`: the runner was asked for its state. */
-  attempt: { asked: boolean }
+  /** How often a runner was asked for its state, and the epoch of the one that did not answer. */
+  attempts: { asked: number; unanswered?: number }
 }
 
 /** Undefined where the state changed between the reads: they are repeated. */
 async function readSnapshot(
-  runtime: ThreadRuntime, scope: Scope, { live, reason, reader, attempt }: SnapshotRequest,
+  runtime: ThreadRuntime, scope: Scope, { live, reason, reader, attempts }: SnapshotRequest,
 ): Promise<ReadSnapshot | undefined> {
   const { store } = runtime
   const life = await store.lifeOf(scope.threadId)
   // No message announced that the thread was deleted or replaced: the position here is of the earlier one.
   endFormer(runtime, live, life)
-  const { position, cursor, runId, seq, step, runs, generation } = live.currentPosition(reader.seen)
+  const { position, cursor, runId, seq, coming, step, runs, generation } = live.currentPosition(reader.seen)
   const thread = await store.getThread(scope)
-  const bound = seq === undefined ? {} : { before: seq + 1 }
+  const last = seq ?? coming
+  const bound = last === undefined ? {} : { before: last + 1 }
   const newest = thread ? await store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
   const rows = wholeMessages(newest)
   // Read after the rows, so that later changes are not in them.
-  const now: ThreadRow | null = thread && seq === undefined && !attempt.asked ? await store.getThread(scope) : null
-  if (now && storeIsAhead(runtime, live, now, rows)) {
+  const now: ThreadRow | null = thread && seq === undefined ? await store.getThread(scope) : null
+  const mayAsk = coming === undefined && attempts.asked < maxAsked && attempts.unanswered !== now?.epoch
+  if (now && mayAsk && storeIsAhead(runtime, live, now, rows)) {
     const published = runtime.pendingEchoes.persisted.flushed(scope.threadId) ?? runtime.pendingEchoes.ended.flushed(scope.threadId)
     if (published) {
       await published
       return undefined
     }
     if (now.epoch > live.epoch && (await store.lifeOf(scope.threadId)) !== life) return undefined
-    attempt.asked = now.status === 'running'
-    await catchUp(runtime, live, now)
+    attempts.asked++
+    if (!(await catchUp(runtime, live, now))) attempts.unanswered = now.epoch
     return undefined
   }
-  const beside = thread && seq !== undefined ? await persistedBesideRun(runtime, scope, seq) : []
+  const beside = thread && last !== undefined ? await persistedBesideRun(runtime, scope, last) : []
   const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
   // The rows may be of different threads with this id.
   if ((await store.lifeOf(scope.threadId)) !== life) return undefined

@@ -1,13 +1,17 @@
+import { HeedError } from '../../base/errors.ts'
 import type { VoiceSessionEvent } from '../contract.ts'
 
-/** A reader that falls so far behind gets no more sound until it has read; of other events it loses the oldest. */
+/** A reader that falls so far behind gets no more sound until it has read; of other events it loses the oldest, and gets an error. */
 const maxAudio = 64
 const maxEvents = 1_000
+
+const ofSound: ReadonlySet<string> = new Set(['audio', 'sentence', 'caption', 'item-end'])
 
 /** The events of a session for one reader. */
 export class EventQueue implements AsyncIterable<VoiceSessionEvent> {
   #events: VoiceSessionEvent[] = []
   #audio = 0
+  #lost = 0
   #closed = false
   #wake: (() => void) | undefined
   #room: PromiseWithResolvers<void> | undefined
@@ -15,10 +19,13 @@ export class EventQueue implements AsyncIterable<VoiceSessionEvent> {
   push(event: VoiceSessionEvent): void {
     if (this.#closed) return
     // Sound that was not read yet must not be played after this.
-    if (event.type === 'clear') this.#drop(({ type }) => type === 'audio' || type === 'sentence')
+    if (event.type === 'clear') this.#drop(({ type }) => ofSound.has(type))
     if (event.type === 'audio') this.#audio++
     this.#events.push(event)
-    if (this.#events.length > maxEvents) this.#drop((one) => one === this.#events[0])
+    if (this.#events.length > maxEvents) {
+      this.#lost++
+      this.#drop((one) => one === this.#events[0])
+    }
     this.#wake?.()
   }
 
@@ -37,6 +44,7 @@ export class EventQueue implements AsyncIterable<VoiceSessionEvent> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<VoiceSessionEvent> {
     for (;;) {
+      if (this.#lost > 0) yield this.#loss()
       const event = this.#events.shift()
       if (event) {
         if (event.type === 'audio' && --this.#audio < maxAudio) this.#makeRoom()
@@ -48,6 +56,13 @@ export class EventQueue implements AsyncIterable<VoiceSessionEvent> {
         await promise
       }
     }
+  }
+
+  #loss(): VoiceSessionEvent {
+    const message = `The oldest ${this.#lost} events were lost, since they were not read. Read session.events as they come.`
+    const error = new HeedError('voice_overrun', message, { details: { events: this.#lost } })
+    this.#lost = 0
+    return { type: 'error', error }
   }
 
   #drop(isDropped: (event: VoiceSessionEvent) => boolean): void {

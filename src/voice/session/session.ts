@@ -2,96 +2,95 @@ import { checkNames, checkWhole, refused } from '../../base/arguments.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type {
-  AudioFormat, SpeakOptions, TurnOptions, Voice, VoiceSession, VoiceSessionEvent, VoiceSessionOptions, VoiceState, VoiceThread,
+  RealtimeControls, TurnOptions, VoiceSession, VoiceSessionEvent, VoiceSessionOptions, VoiceState, VoiceThread,
 } from '../contract.ts'
-import { SentenceCutter, type Sentence } from '../sentences.ts'
-import { pcmType, rateOfPcm } from '../sound/media-type.ts'
-import { readWav, type Samples } from '../sound/wav.ts'
+import type { Sentence } from '../sentences.ts'
+import type { Ears, HeardTurn } from './ears.ts'
 import { EventQueue } from './event-queue.ts'
-import { heardCharacters } from './heard.ts'
 import { advance, idle, stateOf, type VoiceAction, type VoiceFacts, type VoiceInput } from './machine.ts'
-import { SpeechQueue, type SpokenItem } from './speech-queue.ts'
-import { TurnDetector } from './turn-detector.ts'
-
-/** A message of the agent while it is spoken. */
-interface SpokenMessage {
-  readonly id: string
-  text: string
-  readonly cutter: SentenceCutter
-  readonly items: SpokenItem[]
-  /** Nothing of it is spoken any more. */
-  muted: boolean
-  /** The agent has written all of it. */
-  ended: boolean
-}
+import type { ItemSound, Mouth } from './mouth.ts'
+import { SessionTrace } from './session-trace.ts'
+import { SpeechQueue, type MakeSound, type SpokenItem } from './speech-queue.ts'
+import { SpokenMessages, type SpokenMessage } from './spoken-messages.ts'
+import { TurnDetector, type TurnEvent } from './turn-detector.ts'
 
 /** More turns than these are not read at a time: `write()` waits. */
 const maxReading = 3
-/** So many messages that were cut are known: their chunks may still arrive. */
-const maxOver = 100
 
-/** A session by a transcription model and a speech model: the thread is between them, and runs any agent. */
-export class CascadeSession implements VoiceSession {
+/** Makes what a session hears and speaks with. `closing` aborts when the session ends. */
+export type SessionParts = (session: { rate: number; closing: AbortSignal }) => { ears: Ears; mouth: Mouth; realtime?: RealtimeControls }
+
+/** A conversation on a thread: what the ears understand is sent to it, and what the agent writes on it is spoken by the mouth. */
+export class ThreadSession implements VoiceSession {
   readonly id: string
   readonly events = new EventQueue()
-  readonly #voice: Voice
+  readonly realtime: RealtimeControls | undefined
   readonly #thread: VoiceThread
-  readonly #options: VoiceSessionOptions
-  readonly #format: AudioFormat
-  readonly #rate: number
+  readonly #ears: Ears
+  readonly #mouth: Mouth
   readonly #detector: TurnDetector
   readonly #speech: SpeechQueue
+  readonly #trace: SessionTrace
   readonly #closing = new AbortController()
   #facts: VoiceFacts = idle
   #runId: string | undefined
+  /** The last run that was aborted: its chunks may still arrive. */
+  #abortedRun: string | undefined
   /** The run has ended. While the sound of its answer is being made, the session is thinking all the same. */
   #runEnded = false
   /** The run is to be aborted as soon as it is known. */
   #cutWhenKnown = false
   readonly #openCalls = new Set<string>()
-  /** Messages that are spoken, or may be cut. */
-  readonly #messages = new Map<string, SpokenMessage>()
-  #present: SpokenMessage | undefined
-  /** The last messages that were cut. */
-  readonly #over = new Set<string>()
+  readonly #messages = new SpokenMessages()
+  /** The item whose text a model with a sound of its own writes now. */
+  #voiced: SpokenItem | undefined
+  /** Sounds that wait for their text. */
+  readonly #held = new Map<string, PromiseWithResolvers<boolean>>()
   /** Cuts that wait for the end of their run. */
   readonly #unkept = new Map<string, { characters: number; ms: number }>()
   /** A player has reported how far it is: the clock is not asked any more. */
   #reports = false
+  #turn: HeardTurn | undefined
   #turns = 0
   #reading = 0
   #read: PromiseWithResolvers<void> | undefined
   /** Work on the thread, in order: an abort, a cut of the message, then the words. */
   #work: Promise<void> = Promise.resolve()
-  /** Turns are read in order. */
+  /** The words of turns are sent in order. */
   #transcribing: Promise<void> = Promise.resolve()
   #watching: Promise<void> = Promise.resolve()
   #unsubscribe = () => {}
 
-  static async open(voice: Voice, thread: VoiceThread, options: VoiceSessionOptions, format: AudioFormat): Promise<CascadeSession> {
-    const session = new CascadeSession(voice, thread, options, format)
-    const { stream, unsubscribe } = await thread.subscribe()
-    session.#unsubscribe = unsubscribe
-    session.#watching = session.#watch(stream)
+  static async open(thread: VoiceThread, options: VoiceSessionOptions, parts: SessionParts): Promise<ThreadSession> {
+    const session = new ThreadSession(thread, options, parts)
+    try {
+      const { stream, unsubscribe } = await thread.subscribe()
+      session.#unsubscribe = unsubscribe
+      session.#watching = session.#watch(stream)
+    } catch (error) {
+      await session.close()
+      throw error
+    }
     return session
   }
 
-  private constructor(voice: Voice, thread: VoiceThread, options: VoiceSessionOptions, format: AudioFormat) {
+  private constructor(thread: VoiceThread, options: VoiceSessionOptions, parts: SessionParts) {
     const { inputRate = 24_000, turn = {} } = options
     checkWhole('inputRate', inputRate, 4_000)
     this.#detector = new TurnDetector(inputRate, checkedTurn(turn))
     this.id = thread.newId()
-    this.#voice = voice
     this.#thread = thread
-    this.#options = options
-    this.#format = format
-    this.#rate = inputRate
+    const { ears, mouth, realtime } = parts({ rate: inputRate, closing: this.#closing.signal })
+    this.#ears = ears
+    this.#mouth = mouth
+    this.realtime = realtime
+    this.#trace = new SessionTrace(thread)
     this.#speech = new SpeechQueue({
       clock: thread.clock,
-      speak: (text, signal) => this.#speak(text, signal),
-      begins: (item, text, rate) => this.#beginSentence(item, text, rate),
+      begins: (item, rate) => this.#beginItem(item, rate),
       samples: (item, audio) => this.#emit({ type: 'audio', itemId: item.id, atMs: Math.round(item.givenMs), audio }),
-      room: () => this.events.room(),
+      ends: (item, failure) => this.#endItem(item, failure),
+      room: () => this.events.room() ?? thread.room?.(),
       silent: () => this.#onSilence(),
     })
   }
@@ -103,20 +102,16 @@ export class CascadeSession implements VoiceSession {
   async write(samples: Uint8Array): Promise<void> {
     if (!(samples instanceof Uint8Array)) throw refused('samples', 'bytes: samples of 16 bits')
     if (this.#closing.signal.aborted) throw new HeedError('closed', 'The session was closed. Open another one.')
-    for (const event of this.#detector.push(samples)) {
-      if (event.type === 'begin') this.#apply('speech')
-      else this.#readTurn(event.pcm)
-    }
+    this.#onTurn(this.#detector.push(samples))
     if (this.#reading >= maxReading) await (this.#read ??= Promise.withResolvers()).promise
   }
 
   beginTurn(): void {
-    if (this.#detector.begin()) this.#apply('speech')
+    this.#onTurn(this.#detector.begin())
   }
 
   endTurn(): void {
-    const pcm = this.#detector.end()
-    if (pcm) this.#readTurn(pcm)
+    this.#onTurn(this.#detector.end())
   }
 
   interrupt(): void {
@@ -128,23 +123,23 @@ export class CascadeSession implements VoiceSession {
     const { itemId, ms } = report
     if (typeof ms !== 'number' || !(ms >= 0)) throw refused('ms', 'a number of milliseconds of at least 0')
     this.#reports = true
-    for (const { items } of this.#messages.values()) {
-      const item = items.find(({ id }) => id === itemId)
-      // A player can't have played more than it was given.
-      if (item) item.heardMs = Math.max(item.heardMs, Math.min(ms, item.givenMs))
-    }
+    this.#messages.played(itemId, ms)
   }
 
   async close(): Promise<void> {
     if (!this.#closing.signal.aborted) {
       this.#closing.abort(new HeedError('closed', 'The session was closed.'))
       this.#speech.stop()
+      for (const { resolve } of this.#held.values()) resolve(false)
       this.#unsubscribe()
       if (this.#facts.cut) this.#keepHeard()
       this.#read?.resolve()
+      void this.#turn?.end().catch(() => {})
+      this.#turn = undefined
     }
     await Promise.all([this.#transcribing, this.#watching])
     await this.#work
+    this.#trace.end()
     this.events.close()
   }
 
@@ -170,18 +165,33 @@ export class CascadeSession implements VoiceSession {
 
   // The user
 
-  #readTurn(pcm: Uint8Array): void {
-    const id = `${this.id}:${++this.#turns}`
-    this.#reading++
-    this.#transcribing = this.#transcribing.then(() => this.#transcribe(id, pcm))
+  #onTurn(events: readonly TurnEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'begin') {
+        this.#turn = this.#ears.begin((text) => this.#emit({ type: 'partial', text }))
+        this.#apply('speech')
+      } else if (event.type === 'samples') this.#trace.within(() => this.#turn?.write(event.pcm))
+      else this.#endTurn()
+    }
   }
 
-  async #transcribe(id: string, pcm: Uint8Array): Promise<void> {
+  #endTurn(): void {
+    const turn = this.#turn
+    this.#turn = undefined
+    if (!turn) return
+    const id = `${this.id}:${++this.#turns}`
+    this.#reading++
+    this.#trace.turnEnded(id)
+    const words = this.#trace.within(() => turn.end())
+    // The words of earlier turns come first.
+    words.catch(() => {})
+    this.#transcribing = this.#transcribing.then(() => this.#understand(id, words))
+  }
+
+  async #understand(id: string, words: Promise<string>): Promise<void> {
     let text = ''
     try {
-      if (!this.#closing.signal.aborted && pcm.length > 0) {
-        text = (await this.#voice.listen(pcm, { mediaType: pcmType(this.#rate), abortSignal: this.#closing.signal })).trim()
-      }
+      text = await words
     } catch (error) {
       this.#report('a turn could not be read', error)
     }
@@ -189,6 +199,7 @@ export class CascadeSession implements VoiceSession {
     this.#read?.resolve()
     this.#read = undefined
     if (this.#closing.signal.aborted) return
+    this.#trace.understood(text !== '', this.#facts.cut)
     if (text === '') this.#apply('no-words')
     else this.#apply('words', { id, text })
     // The user speaks on: what was just sent is answered together with what follows.
@@ -200,7 +211,7 @@ export class CascadeSession implements VoiceSession {
     this.#runEnded = false
     this.#cutWhenKnown = false
     this.#inOrder('words could not be stored', async () => {
-      await this.#thread.send({ id, text, interrupted })
+      await this.#trace.within(() => this.#thread.send({ id, text, interrupted }))
       this.#emit({ type: 'transcript', id, text })
     })
   }
@@ -220,29 +231,25 @@ export class CascadeSession implements VoiceSession {
   #onChunk(chunk: Chunk): void {
     switch (chunk.type) {
       case 'start':
-        this.#runId = chunk.runId
-        this.#runEnded = false
         this.#openCalls.clear()
-        this.#apply('run')
-        if (this.#cutWhenKnown) this.#cutModel()
-        return
+        return this.#beginRun(chunk.runId)
       case 'step-start':
-        if (this.#present && this.#present.id !== chunk.payload.messageId) this.#present.ended = true
-        this.#present = this.#messageOf(chunk.payload.messageId)
-        return
+        // A run that waited for a decision goes on without another start.
+        if (this.#runId === undefined && chunk.runId !== this.#abortedRun) this.#beginRun(chunk.runId)
+        return this.#beginMessage(chunk.payload.messageId)
+      case 'text-start':
+        return this.#beginText(chunk.payload.id)
       case 'text-delta':
         return this.#say(chunk.payload.text)
       case 'text-end':
-        return this.#present && this.#enqueue(this.#present, this.#present.cutter.end())
+        return this.#endText(chunk.payload.id)
       case 'tool-call':
-        this.#openCalls.add(chunk.payload.toolCallId)
-        return
       case 'tool-result':
       case 'tool-error':
       case 'tool-output-denied':
-        this.#openCalls.delete(chunk.payload.toolCallId)
-        if (this.#cutWhenKnown) this.#cutModel()
-        return
+      case 'tool-call-approval':
+      case 'tool-call-suspended':
+        return this.#onTool(chunk.type, chunk.payload)
       case 'step-finish':
         if (chunk.payload.stepResult.reason === 'interrupted') this.#apply('overtaken')
         return
@@ -257,71 +264,120 @@ export class CascadeSession implements VoiceSession {
     }
   }
 
+  #beginRun(runId: string): void {
+    this.#runId = runId
+    this.#runEnded = false
+    this.#apply('run')
+    if (this.#cutWhenKnown) this.#cutModel()
+  }
+
+  #onTool(type: string, { toolCallId, toolName }: { toolCallId: string; toolName: string }): void {
+    const state = toolStates[type] ?? 'done'
+    this.#emit({ type: 'tool', toolCallId, toolName, state })
+    if (state === 'running') {
+      this.#openCalls.add(toolCallId)
+      return
+    }
+    this.#openCalls.delete(toolCallId)
+    if (state !== 'waiting') {
+      if (this.#cutWhenKnown) this.#cutModel()
+      return
+    }
+    // A run that waits for a decision has ended until then.
+    if (this.#openCalls.size === 0) this.#endRun()
+  }
+
   #onRunEnd(runId: string): void {
     for (const [messageId, heard] of this.#unkept) this.#keep(messageId, heard)
-    if (this.#present) this.#present.ended = true
-    if (runId !== this.#runId) return
+    this.#messages.end()
+    if (runId === this.#runId) this.#endRun()
+  }
+
+  #endRun(): void {
     this.#runId = undefined
     this.#runEnded = true
     if (this.#facts.sounding || !this.#speech.busy) this.#apply('run-end')
   }
 
-  #messageOf(id: string): SpokenMessage {
-    const known = this.#messages.get(id)
-    if (known) return known
-    // Messages that were spoken are over; only the present one is kept beside those that are still to be spoken.
-    if (!this.#facts.sounding && !this.#facts.cut && !this.#speech.busy) this.#messages.clear()
-    const muted = this.#facts.cut || this.#over.has(id)
-    const message = { id, text: '', cutter: new SentenceCutter(), items: [], muted, ended: false }
-    if (!this.#over.has(id)) this.#messages.set(id, message)
-    return message
+  #beginMessage(messageId: string): void {
+    const { sounding, cut } = this.#facts
+    this.#messages.begin(messageId, { isIdle: !sounding && !cut && !this.#speech.busy, muted: cut })
+  }
+
+  /** A text begins. Where its model makes its sound too, it is one item, whose words come with the sound. */
+  #beginText(textId: string): void {
+    const message = this.#messages.present
+    const sound = message && this.#mouth.soundOf?.(textId)
+    this.#voiced = undefined
+    if (!message || !sound || message.muted || this.#closing.signal.aborted) return
+    const at = message.text.length
+    const item = this.#messages.addItem(message, { start: at, end: at, spoken: '' }, textId)
+    this.#voiced = item
+    this.#speech.add(item, this.#voicedSound(item, sound))
+  }
+
+  /** Where processors may change or reject what the agent says, its sound waits until they have passed the text on unchanged. */
+  #voicedSound(item: SpokenItem, sound: ItemSound): MakeSound {
+    if (!this.#thread.checksOutput) return async () => sound
+    const passed = Promise.withResolvers<boolean>()
+    this.#held.set(item.id, passed)
+    return async () => ((await passed.promise) ? sound : undefined)
   }
 
   #say(delta: string): void {
-    const message = this.#present
+    const message = this.#messages.present
     if (!message) return
     message.text += delta
-    this.#enqueue(message, message.cutter.push(delta))
+    const item = this.#voiced
+    if (!item) return this.#enqueue(message, message.cutter.push(delta))
+    item.end += delta.length
+    item.spoken += delta
+    if (!message.muted && item.begun) this.#emit({ type: 'caption', itemId: item.id, text: delta })
+  }
+
+  #endText(textId: string): void {
+    const message = this.#messages.present
+    const item = this.#voiced
+    this.#voiced = undefined
+    if (!item) return message && this.#enqueue(message, message.cutter.end())
+    const held = this.#held.get(textId)
+    this.#held.delete(textId)
+    held?.resolve(this.#mouth.saidBy?.(textId) === item.spoken)
   }
 
   #enqueue(message: SpokenMessage, sentences: readonly Sentence[]): void {
-    if (message.muted || this.#closing.signal.aborted) return
+    const speak = this.#mouth.speak?.bind(this.#mouth)
+    if (!speak || message.muted || this.#closing.signal.aborted) return
     for (const sentence of sentences) {
       if (sentence.spoken === '') continue
-      const id = `${message.id}:${message.items.length}`
-      const item = { ...sentence, id, messageId: message.id, durationMs: Infinity, heardMs: 0, givenMs: 0, startsAt: undefined }
-      message.items.push(item)
-      this.#speech.add(item, sentence)
+      this.#speech.add(this.#messages.addItem(message, sentence), async (signal) => {
+        try {
+          return await this.#trace.within(() => speak(sentence.spoken, signal))
+        } catch (error) {
+          if (!signal.aborted) this.#report('a sentence could not be spoken', error)
+          return undefined
+        }
+      })
     }
   }
 
-  async #speak(text: string, abortSignal: AbortSignal): Promise<Samples | undefined> {
-    const { speaker, language } = this.#options
-    try {
-      const options: SpeakOptions = { format: this.#format, abortSignal }
-      if (speaker !== undefined) options.speaker = speaker
-      if (language !== undefined) options.language = language
-      const audio = await this.#voice.speak(text, options)
-      const pieces: Uint8Array[] = []
-      for await (const piece of audio) pieces.push(piece)
-      return samplesOf(Buffer.concat(pieces), audio.mediaType)
-    } catch (error) {
-      if (!abortSignal.aborted) this.#report('a sentence could not be spoken', error)
-      return undefined
-    }
-  }
-
-  #beginSentence({ id, messageId }: SpokenItem, text: string, rate: number): boolean {
+  #beginItem(item: SpokenItem, rate: number): boolean {
     if (!this.#apply('sound').includes('play')) return false
-    this.#emit({ type: 'sentence', itemId: id, messageId, text, rate })
+    this.#trace.sounds()
+    // Words that come later are captions.
+    item.begun = true
+    this.#emit({ type: 'sentence', itemId: item.id, messageId: item.messageId, text: item.spoken, rate })
     if (this.#runEnded) this.#apply('run-end')
     return true
   }
 
+  #endItem(item: SpokenItem, failure: unknown): void {
+    if (failure !== undefined) this.#report('a sentence could not be spoken to its end', failure)
+    this.#emit({ type: 'item-end', itemId: item.id, ms: Math.round(item.givenMs) })
+  }
+
   #onSilence(): void {
-    for (const { items } of this.#messages.values()) {
-      for (const item of items) if (!this.#reports) item.heardMs = Math.max(item.heardMs, item.givenMs)
-    }
+    if (!this.#reports) this.#messages.playedAll()
     this.#apply('silence')
     if (this.#runEnded) this.#apply('run-end')
   }
@@ -329,14 +385,7 @@ export class CascadeSession implements VoiceSession {
   // Cutting
 
   #stopSound(): void {
-    const now = this.#thread.clock.now()
-    for (const message of this.#messages.values()) {
-      message.muted = true
-      for (const item of message.items) {
-        const elapsed = item.startsAt === undefined ? 0 : Math.max(0, now - item.startsAt)
-        if (!this.#reports) item.heardMs = Math.max(item.heardMs, Math.min(elapsed, item.givenMs))
-      }
-    }
+    this.#messages.mute(this.#reports ? undefined : this.#thread.clock.now())
     this.#speech.stop()
     this.#emit({ type: 'clear' })
   }
@@ -348,18 +397,14 @@ export class CascadeSession implements VoiceSession {
     this.#cutWhenKnown = runId === undefined || this.#openCalls.size > 0
     if (this.#cutWhenKnown || runId === undefined) return
     this.#runId = undefined
+    this.#abortedRun = runId
     this.#inOrder('a run could not be cut', () => this.#thread.abort(runId))
   }
 
   #keepHeard(): void {
-    for (const message of this.#messages.values()) {
-      const { id, text, items, ended } = message
-      this.#messages.delete(id)
-      const characters = heardCharacters(text, items)
-      if (ended && characters >= text.length) continue
-      if (this.#over.add(id).size > maxOver) this.#over.delete([...this.#over][0] ?? '')
-      const ms = Math.round(items.reduce((sum, item) => sum + Math.min(item.heardMs, item.durationMs), 0))
-      this.#keep(id, { characters, ms }, text)
+    for (const { messageId, characters, ms, text, cut } of this.#messages.takeHeard()) {
+      for (const { id, heardMs } of cut) this.#mouth.truncate?.(id, Math.round(heardMs))
+      this.#keep(messageId, { characters, ms }, text)
     }
   }
 
@@ -369,7 +414,7 @@ export class CascadeSession implements VoiceSession {
       if (!this.#unkept.has(messageId)) return
       const kept = await this.#thread.keepHeard(messageId, heard)
       if (kept !== 'active') this.#unkept.delete(messageId)
-      if (kept === 'kept' && text !== undefined) this.#emit({ type: 'heard', messageId, text: text.slice(0, heard.characters) })
+      if (kept === 'kept' && text !== undefined) this.#emit({ type: 'heard', messageId, text })
     })
   }
 
@@ -381,16 +426,14 @@ export class CascadeSession implements VoiceSession {
     if (this.#closing.signal.aborted) return
     const error = isHeedError(thrown) ? thrown : new HeedError('voice_failed', `${what}: ${describe(thrown)}`, { cause: thrown })
     this.#thread.logger.warn(`voice: ${what}`, { sessionId: this.id, code: error.code, error: error.message })
+    this.#trace.failed(error)
     this.#emit({ type: 'error', error })
   }
 }
 
-function samplesOf(bytes: Uint8Array, mediaType: string): Samples {
-  const rate = rateOfPcm(mediaType)
-  const samples = rate === undefined ? readWav(bytes) : { pcm: bytes.subarray(0, bytes.length - (bytes.length % 2)), rate }
-  if (samples) return samples
-  const message = `A session plays samples of 16 bits, and the model spoke ${mediaType}. Choose a model that speaks audio/pcm or audio/wav.`
-  throw new HeedError('invalid_audio', message, { details: { mediaType } })
+const toolStates: Record<string, 'running' | 'waiting' | 'done' | 'failed'> = {
+  'tool-call': 'running', 'tool-result': 'done', 'tool-error': 'failed', 'tool-output-denied': 'failed', 'tool-call-approval': 'waiting',
+  'tool-call-suspended': 'waiting',
 }
 
 function checkedTurn(turn: TurnOptions): Required<TurnOptions> {

@@ -1,7 +1,7 @@
 import type { TurnOptions } from '../contract.ts'
 
-/** A turn began, or ended with all of its samples. */
-export type TurnEvent = { type: 'begin' } | { type: 'end'; pcm: Uint8Array }
+/** A turn began, more of its samples are there, or it ended. */
+export type TurnEvent = { type: 'begin' } | { type: 'samples'; pcm: Uint8Array } | { type: 'end' }
 
 /** The loudness is measured over so many milliseconds. */
 const frameMs = 20
@@ -14,9 +14,10 @@ export class TurnDetector {
   readonly #frameBytes: number
   /** Bytes that are not a whole frame yet. */
   #rest: Uint8Array = new Uint8Array()
-  /** The frames of the turn; before it, the last ones. */
+  /** Of a turn, the frames that were not given out; before it, the last ones. */
   #frames: Uint8Array[] = []
   #inTurn = false
+  #turnMs = 0
   #speechMs = 0
   #silenceMs = 0
 
@@ -34,42 +35,40 @@ export class TurnDetector {
     const events: TurnEvent[] = []
     let data = bytes
     if (this.#rest.length > 0) {
-      data = new Uint8Array(this.#rest.length + bytes.length)
-      data.set(this.#rest)
-      data.set(bytes, this.#rest.length)
+      data = joined([this.#rest, bytes])
       // A turn that ends within these bytes ends with its frames.
       this.#rest = new Uint8Array()
     }
     let at = 0
     for (; at + this.#frameBytes <= data.length; at += this.#frameBytes) {
       // A copy: the caller may write into its buffer again.
-      const event = this.#frame(data.slice(at, at + this.#frameBytes))
-      if (event) events.push(event)
+      events.push(...this.#frame(data.slice(at, at + this.#frameBytes)))
     }
     this.#rest = data.slice(at)
-    return events
+    return [...events, ...this.#samples()]
   }
 
-  /** Begins a turn with the last sound. False where one has begun. */
-  begin(): boolean {
-    if (this.#inTurn) return false
+  /** Begins a turn with the last sound. Empty where one has begun. */
+  begin(): TurnEvent[] {
+    if (this.#inTurn) return []
     this.#inTurn = true
+    this.#turnMs = this.#frames.length * frameMs
     this.#silenceMs = 0
-    return true
+    return [{ type: 'begin' }, ...this.#samples()]
   }
 
-  /** Ends the turn; undefined where there is none. */
-  end(): Uint8Array | undefined {
-    if (!this.#inTurn) return undefined
-    const pcm = joined([...this.#frames, this.#rest.slice(0, this.#rest.length - (this.#rest.length % 2))])
-    this.#inTurn = false
-    this.#frames = []
+  /** Ends the turn. Empty where there is none. */
+  end(): TurnEvent[] {
+    if (!this.#inTurn) return []
+    this.#frames.push(this.#rest.slice(0, this.#rest.length - (this.#rest.length % 2)))
     this.#rest = new Uint8Array()
+    const last = this.#samples()
+    this.#inTurn = false
     this.#speechMs = 0
-    return pcm
+    return [...last, { type: 'end' }]
   }
 
-  #frame(frame: Uint8Array): TurnEvent | undefined {
+  #frame(frame: Uint8Array): TurnEvent[] {
     const { detect, level, speechMs, silenceMs, maxMs } = this.#options
     const speaks = detect === 'energy' && loudness(frame) >= level
     this.#frames.push(frame)
@@ -78,12 +77,19 @@ export class TurnDetector {
       this.#speechMs = Math.max(0, this.#speechMs + (speaks ? frameMs : -frameMs))
       const kept = Math.ceil((speechMs + marginMs) / frameMs)
       if (this.#frames.length > kept) this.#frames.splice(0, this.#frames.length - kept)
-      return this.#speechMs >= speechMs && speaks && this.begin() ? { type: 'begin' } : undefined
+      return this.#speechMs >= speechMs && speaks ? this.begin() : []
     }
+    this.#turnMs += frameMs
     this.#silenceMs = speaks ? 0 : this.#silenceMs + frameMs
-    const over = (detect === 'energy' && this.#silenceMs >= silenceMs) || this.#frames.length * frameMs >= maxMs
-    const pcm = over ? this.end() : undefined
-    return pcm && { type: 'end', pcm }
+    return (detect === 'energy' && this.#silenceMs >= silenceMs) || this.#turnMs >= maxMs ? this.end() : []
+  }
+
+  /** The samples of the turn that were not given out yet. */
+  #samples(): TurnEvent[] {
+    if (!this.#inTurn) return []
+    const pcm = joined(this.#frames)
+    this.#frames = []
+    return pcm.length === 0 ? [] : [{ type: 'samples', pcm }]
   }
 }
 

@@ -4,14 +4,15 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import { workflowRunner } from '../../store/contract/thread-row.ts'
-import type { BegunRun, MailboxRow, ThreadStore, WorkflowCommit } from '../../store/contract/threads.ts'
+import type { BegunRun, DecidedChild, MailboxRow, ThreadStore, WorkflowCommit } from '../../store/contract/threads.ts'
 import type { PreparedRun, Runnable, RunSeat } from '../../thread/runtime/runnable.ts'
-import { stepError, type Settled } from '../call-step.ts'
+import { handedOver, stepError, type SettledCall } from '../call-step.ts'
 import type { WorkflowChunk } from '../chunk.ts'
 import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
 import { isOver } from '../plan/machine.ts'
 import type { StepRow } from '../plan/plan.ts'
+import type { StepSeat } from '../step.ts'
 
 /** What a run is started with, as the options of the signal that starts it. */
 export interface StoredStart {
@@ -22,15 +23,17 @@ export interface StoredStart {
   rows: StepRow[]
 }
 
-/** The options of a signal to a run: what starts it, or a command. A signal without them is that of a schedule. */
-export type MailOptions = { workflow?: { start: StoredStart } | { command: Command } }
-
-/** Errors after which another process has the run. */
-const handedOver: ReadonlySet<string> = new Set(['closed', 'fenced', 'thread_deleted', 'store_failed'])
+/**
+ * The options of a signal to a run: what starts it, a command, or what was decided on the thread of an agent. A signal without them is that
+ * of a schedule.
+ */
+export type MailOptions = { workflow?: { start: StoredStart } | { command: Command } | { decided: DecidedChild } }
 
 export interface RunnerSurroundings {
   clock: Clock
   logger: Logger
+  /** The storage, which agents of steps inherit. */
+  site: object
   /** Wakes the run at this time, also when this process is gone. */
   wakeAt(run: { threadId: string; resourceId: string; epoch: number }, at: number): Promise<void>
 }
@@ -147,7 +150,7 @@ function workflowCommit(head: RunHead, { context, input, isNew }: Loaded, steps:
     workflowId: head.workflowId,
     runId: head.runId,
     status: head.status,
-    head: { ...head, requestContext: context },
+    head: { ...head, requestContext: context } as unknown as JSONObject,
     ...(isNew && input !== undefined ? { input } : {}),
     steps: steps.map((row) => ({ path: row.path, row: row as unknown as JSONObject })),
   }
@@ -157,6 +160,7 @@ function commandsIn(taken: readonly MailboxRow[]): Command[] {
   return taken.flatMap(({ options }): Command[] => {
     const { workflow } = (options ?? {}) as MailOptions
     if (!workflow) return [{ type: 'wake' }]
+    if ('decided' in workflow) return [{ type: 'decided', child: workflow.decided }]
     return 'command' in workflow ? [workflow.command] : []
   })
 }
@@ -183,7 +187,7 @@ class SeatHost implements ExecutionHost {
     this.#loaded = loaded
   }
 
-  traced(about: { id: string; path: string; attempt: number }, work: () => Promise<Settled>): Promise<Settled> {
+  traced(about: { id: string; path: string; attempt: number }, work: () => Promise<SettledCall>): Promise<SettledCall> {
     return this.#seat.trace?.step(about, work) ?? work()
   }
 
@@ -191,6 +195,11 @@ class SeatHost implements ExecutionHost {
   cancel(execution: Execution): void {
     this.#canceled = true
     execution.interrupt()
+  }
+
+  get seat(): StepSeat {
+    const { thread, run } = this.#seat.begun
+    return { threadId: thread.id, resourceId: thread.resourceId, runId: run.runId, site: this.#surroundings.site }
   }
 
   get isLeaving(): boolean {

@@ -1,6 +1,7 @@
 import { HeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { WorkflowChunk } from '../chunk.ts'
+import type { Usage } from '../../message/chunk.ts'
+import { chunkPayload, type WorkflowChunk } from '../chunk.ts'
 import type { RunHead } from '../execution.ts'
 import { shapeAt, type WorkflowGraph } from '../plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from '../plan/machine.ts'
@@ -48,6 +49,8 @@ interface Told<State> {
   /** All of them, by their paths, in the order of their paths. */
   path: StepRecord[]
   state: State
+  /** What the agents of its steps took together; absent where none was asked. */
+  usage?: Usage
 }
 
 /** What became of a run so far. */
@@ -63,7 +66,7 @@ export type WorkflowResult<Output = unknown, State = unknown> = Told<State> & (
 /** In place of chunks that are not retained. */
 export function snapshotOf({ head: { runId, status, result, error } }: StoredRun): WorkflowChunk {
   const payload = { workflowStatus: status, finalWorkflowResult: result ?? null, ...(error ? { error } : {}) }
-  return { type: 'workflow-snapshot', runId, from: 'WORKFLOW', payload }
+  return { type: 'workflow-snapshot', runId, from: 'WORKFLOW', payload: chunkPayload(payload) }
 }
 
 /** A run in a list. */
@@ -84,6 +87,7 @@ export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, row
     steps: Object.fromEntries(records.map((record) => [nameOf(graph, record.path, record.stepId), record])),
     path: records,
     state: head.state as State,
+    ...(head.usage ? { usage: head.usage } : {}),
   }
   const { status } = head
   if (status === 'success') return { ...told, status, result: head.result as Output }

@@ -10,7 +10,8 @@ import type { ThreadRuntime } from '../../thread/runtime/runtime.ts'
 import { subscribe, type AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import type { WorkflowChunk } from '../chunk.ts'
 import type { Command, RunHead } from '../execution.ts'
-import type { WorkflowGraph } from '../plan/graph.ts'
+import { stepsOf, type WorkflowGraph } from '../plan/graph.ts'
+import { stepHooks } from '../step.ts'
 import { unknownRun } from './memory-place.ts'
 import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
 import type { StepRow } from '../plan/plan.ts'
@@ -29,10 +30,14 @@ export class ThreadPlace implements RunPlace {
   readonly #site: () => WorkflowSite
   readonly #workflowId: string
   readonly #runner: WorkflowRunner
+  readonly #graph: () => WorkflowGraph
+  /** Where the agents of its steps are registered. */
+  #registered: WorkflowSite | undefined
 
   constructor(id: string, graph: () => WorkflowGraph, site: () => WorkflowSite) {
     this.#workflowId = id
     this.#site = site
+    this.#graph = graph
     this.#runner = new WorkflowRunner(id, graph, {
       get clock() {
         return site().threads.clock
@@ -40,15 +45,20 @@ export class ThreadPlace implements RunPlace {
       get logger() {
         return site().threads.logger
       },
+      get site() {
+        return site()
+      },
       wakeAt: ({ threadId, resourceId, epoch }, at) => this.#wakeAt({ threadId, resourceId }, at, epoch),
     })
   }
 
   /** Lets this process run the runs of the workflow. */
   register(): ThreadRuntime {
-    const { threads } = this.#site()
-    threads.register(this.#runner)
-    return threads
+    const site = this.#site()
+    site.threads.register(this.#runner)
+    if (this.#registered !== site) for (const step of stepsOf(this.#graph())) step[stepHooks]?.register?.(site)
+    this.#registered = site
+    return site.threads
   }
 
   async start({ runId, resourceId, input, state, requestContext, rows = [] }: RunStart): Promise<boolean> {

@@ -75,6 +75,11 @@ export function childrenOf(node: Node): readonly Child[] {
   return node.kind === 'foreach' || node.kind === 'loop' ? [node.child] : []
 }
 
+/** All steps of a graph, those of workflows within included. */
+export function stepsOf(graph: WorkflowGraph): CodeStep[] {
+  return graph.nodes.flatMap(childrenOf).flatMap((child) => (child.kind === 'step' ? [child.step] : stepsOf(child.graph)))
+}
+
 /** The id of a node in rows, chunks and shapes. */
 export function nodeId(node: Node): string {
   if ('id' in node) return node.id

@@ -1,4 +1,5 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { ChildCall } from '../../message/chunk.ts'
 import { childId, graphPath, nodeId, shapeAt, type Ask, type Child, type Node, type WorkflowGraph } from './graph.ts'
 import type { StepStatus } from './machine.ts'
 import type { CodeStep } from '../step.ts'
@@ -17,8 +18,8 @@ export interface StepRow {
   error?: JSONObject
   /** How often it has failed. */
   failures?: number
-  /** What it suspended with, last. `count` is how often it has suspended. */
-  suspend?: { payload?: JSONValue; label?: string; count: number }
+  /** What it suspended with, last. `count` is how often it has suspended, `child` the call of an agent that it waits for. */
+  suspend?: { payload?: JSONValue; label?: string; count: number; child?: ChildCall }
   resume?: JSONValue
   /** When it goes on by itself. */
   dueAt?: number

@@ -5,7 +5,7 @@ import { document, routes } from '../../openapi/document.ts'
 import type { Names } from '../every-route.ts'
 import { expectTable, Matrix, needsAll, needsRun, requestTo, table, waitingFor, type Operation, type Told } from './world.ts'
 
-const { paths } = document as unknown as { paths: Record<string, Record<string, Operation & { requestBody?: { content: { 'application/json': { schema: JSONSchema } } } }>> }
+const { paths } = document as unknown as { paths: Record<string, Record<string, Operation & { requestBody?: { content: { 'application/json'?: { schema: JSONSchema } } } }>> }
 
 /** Every option of a body by its path, with those of objects in it. Items of lists, and what a message or watch consists of, are no options. */
 function optionsOf(schema: JSONSchema, prefix = ''): Array<[string, JSONSchema]> {
@@ -31,6 +31,7 @@ const samples: Record<string, unknown> = {
   lastMessages: 3, semanticRecall: false, readOnly: true, save: true, attributes: { from: 'x' }, options: {}, memory: {}, ifActive: {}, ifIdle: {}, streamOptions: {}, declineContext: {},
   reason: 'x', format: 'chunks', at: '2099-01-01T00:00:00Z', every: 3_600_000, timeZone: 'Europe/Berlin', overlap: 'skip', missed: 'skip', readMessages: true, clearPendingSignals: true,
   runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1, agentVersion: 0, why: 'x', rules: [], to: 0, base: 0, expected: 0, overrides: { instructions: 'x' },
+  text: 'Hi', input: 'Hi', speakerId: 'ann', speaker: 'ann', language: 'en', speed: 1, type: 'audio/pcm', rate: 24_000,
 }
 
 /** Options that decide what the request is about: the request of the matrix has them, and `routes.txt` says who may. */
@@ -47,6 +48,8 @@ function set(body: Record<string, unknown>, path: string, value: unknown): void 
   const inner = { ...(typeof body[first] === 'object' ? (body[first] as Record<string, unknown>) : {}) }
   // Options of structured output are nothing without its schema.
   if (first === 'structuredOutput') inner.schema ??= samples.schema
+  // So is the rate of a sound without its type.
+  if (first === 'format') inner.type ??= samples.type
   set(inner, rest.join('.'), value)
   body[first] = inner
 }
@@ -67,7 +70,7 @@ it('[H8.2] every option of every call is accepted or refused by name as the tabl
     const path = `/api${route.path.replaceAll(/:(\w+)/g, '{$1}')}`
     const method = route.method.toLowerCase()
     const operation = paths[path]?.[method]
-    const schema = operation?.requestBody?.content['application/json'].schema
+    const schema = operation?.requestBody?.content['application/json']?.schema
     if (!operation || !schema) continue
     for (const [option] of optionsOf(schema)) {
       const name = option.split('.').at(-1) ?? ''
@@ -78,7 +81,7 @@ it('[H8.2] every option of every call is accepted or refused by name as the tabl
         continue
       }
       expect(Object.keys(samples).concat(Object.keys(bySchema)), `${route.path}: a sample of ${option}`).toContain(name)
-      const cells = await Promise.all(callers.map((who) => ask(who, method, path, operation, option, samples[name] ?? bySchema[name])))
+      const cells = await Promise.all(callers.map((who) => ask(who, method, path, operation, option, name === 'format' && path.endsWith('/speak') ? { type: samples.type } : (samples[name] ?? bySchema[name]))))
       rows.push([`${route.method} ${route.path}`, option, ...cells])
     }
   }

@@ -6,8 +6,10 @@ import { createHandler, apiKeys, principalScopes, type Principal } from '../../.
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../../src/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { createStep, createWorkflow } from '../../../src/workflow/index.ts'
+import { CompositeVoice } from '../../../src/voice/index.ts'
 import { request, type Names } from '../every-route.ts'
 import { soon } from '../../thread/said.ts'
+import { soundOf, toneSpeech, toneTranscription } from '../../voice/voices.ts'
 
 export type Operation = Parameters<typeof request>[2]
 
@@ -59,6 +61,7 @@ export class Matrix {
     this.#agent = new Agent({
       id: 'guide', model: model(), tools: { pay, ask }, notifications: { deliveryPolicy: { default: 'persist', priorities: { medium: 'persist' } } },
       memory: new Memory({ semanticRecall: false, workingMemory: { enabled: true, scope: 'thread' } }),
+      voice: new CompositeVoice({ input: toneTranscription(), output: toneSpeech() }),
     })
     this.#heed = new Heed({ agents: { guide: this.#agent }, workflows: { asking: asking() }, storage: new InMemoryStore(), logger: silentLogger, editor: new HeedEditor() })
     const auth = apiKeys(Object.fromEntries(Object.entries(principals).map(([id, principal]) => [keyOf(id), { id, ...principal }])))
@@ -102,8 +105,9 @@ export class Matrix {
   }
 
   async ask(who: string | undefined, url: string, init: { method: string; body?: string; headers: Record<string, string> }): Promise<Told> {
-    const headers = { ...init.headers, ...(who === undefined ? {} : { authorization: `Bearer ${keyOf(who)}` }) }
-    const response = await this.#handler(new Request(`http://localhost/api${url}`, { ...init, headers }))
+    const headers: Record<string, string> = { ...init.headers, ...(who === undefined ? {} : { authorization: `Bearer ${keyOf(who)}` }) }
+    const sound = headers['content-type'] === 'audio/wav' ? { body: soundOf('Hi'), headers: { ...headers, 'content-type': 'audio/pcm;rate=24000' } } : { headers }
+    const response = await this.#handler(new Request(`http://localhost/api${url}`, { ...init, ...sound }))
     if (!response.headers.get('content-type')?.startsWith('application/json')) {
       await response.body?.cancel()
       return { status: response.status }
@@ -137,7 +141,8 @@ export function requestTo(path: string, method: string, operation: Operation, na
   const saved = path.endsWith('/save-messages') ? { messages: [{ id: 'saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}
   const changed = path.endsWith('/messages/update') ? { messages: [{ id: names.signalId, content: { metadata: { read: true } } }] } : {}
   const workflow = path.startsWith('/api/workflows/') ? { ...(path.endsWith('/events') ? { name: 'paid' } : {}), ...(path.endsWith('/time-travel') ? { step: 'ask' } : {}), ...(path.endsWith('/resume') ? { resumeData: 1 } : {}) } : {}
-  const body: Record<string, unknown> = { ...(JSON.parse(init.body) as object), ...workflow, ...chat, ...state, ...saved, ...changed }
+  const spoken = path.endsWith('/speak') ? { text: 'Hi' } : {}
+  const body: Record<string, unknown> = { ...(JSON.parse(init.body) as object), ...workflow, ...chat, ...state, ...saved, ...changed, ...spoken }
   if (!/tool-call|resume-stream|observe|recover/.test(path)) delete body.runId
   for (const name of ['signalIds', 'messageIds', 'ids']) if (Array.isArray(body[name])) body[name] = [name === 'ids' ? names.notificationId : names.signalId]
   return { url, init: { ...init, body: JSON.stringify(body) } }

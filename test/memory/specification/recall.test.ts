@@ -58,7 +58,7 @@ describe('every call about recall', () => {
   })
 
   it('topK, messageRange and scope', async () => {
-    const { agent } = desk({ options: { semanticRecall: { topK: 3, messageRange: 2, scope: 'resource' } } })
+    const { agent, model } = desk({ options: { semanticRecall: { topK: 3, messageRange: 2, scope: 'resource' } } })
     for (const text of ['one', 'two', 'three', 'The gate code is 4711.', 'five', 'six', 'seven']) await agent.generate(text, said('thread-1'))
     const memory = await agent.getMemory()
     const { messages, hits } = await memory.recall({ threadId: 'thread-9', resourceId: 'user-1', vectorSearchString: 'gate code' })
@@ -68,6 +68,15 @@ describe('every call about recall', () => {
     expect(best.messages.map(({ content }) => content.parts.map((part) => (part.type === 'text' ? part.text : '')).join(''))).toEqual(['three', 'Yes.', 'The gate code is 4711.', 'Yes.', 'five'])
     const alone = await memory.recall({ threadId: 'thread-9', resourceId: 'user-1', vectorSearchString: 'gate code', threadConfig: { semanticRecall: { scope: 'thread' } } })
     expect(alone.messages).toEqual([])
+    const asked = async (semanticRecall: object) => {
+      await agent.generate('What is the gate code?', { memory: { ...said('thread-9').memory, options: { semanticRecall } } })
+      return texts(model.calls.at(-1)?.prompt ?? []).join('\n')
+    }
+    expect(await asked({ scope: 'thread' })).not.toContain('4711')
+    expect(await asked({})).toContain('4711')
+    // By default it is the resource.
+    const byDefault = await (await desk().agent.getMemory()).recall({ threadId: 'thread-9', resourceId: 'user-1', vectorSearchString: 'gate code' })
+    expect(byDefault.scope).toBe('resource')
   })
 
   it('embedders in every form', () => {

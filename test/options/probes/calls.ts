@@ -1,8 +1,8 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Processor } from '../../../src/index.ts'
 import { memory, open, rejects, type Probe } from '../probe.ts'
-import { heed, testing } from '../walked.ts'
+import { duckdb, heed, testing } from '../walked.ts'
 
 const { createTool, InMemoryStore, Memory, RequestContext, stepCountIs } = heed
 const { scriptedModel } = testing
@@ -166,6 +166,9 @@ export const runs: Probe[] = [
       expect(await found({ messageRange: 0, filter: { role: 'assistant' } }, 'birds dogs')).toEqual(['m-3'])
       expect(await found({ messageRange: 0, filter: { role: 'assistant' } })).not.toContain('m-1')
       for (const indexConfig of [{ lists: 10 }, { ivf: { lists: 10 } }]) await rejects(() => found({ indexConfig }), 'indexConfig.type')
+      const vector = new duckdb.DuckDBVector()
+      onTestFinished(() => vector.close())
+      await rejects(() => new Memory({ vector, embedder: 'openai/text-embedding-3-small', semanticRecall: { indexConfig: { type: 'flat', ivf: { lists: 10 } } } }), 'lists')
       await rejects(() => found({ messageRange: { around: 1 } }), 'around')
     },
   },

@@ -25,8 +25,10 @@ export const channelProbes: Probe[] = [
       const wrong = { id: 'a b', adapter: {}, kind: 'SMS', resourceId: '', contacts: [], mode: 'both', agent: 'x', threadId: () => 't' }
       for (const [field, value] of Object.entries(wrong)) await rejects(() => new Channel({ ...given, [field]: value } as never), field)
       await rejects(() => new Channel({ ...given, annotator: 5 as never }), 'not a model')
-      const channel = new Channel({ ...given, adapter: directChannel({ send: async () => ({}) }), mode: 'message', agent: 'nobody', contacts: new Contacts() })
-      await rejects(() => new Heed({ agents: { a: new Agent({ id: 'a', model: annotator }) }, storage: new InMemoryStore(), channels: [channel] }), 'nobody')
+      for (const agent of ['nobody', { id: 'nobody' }]) {
+        const channel = () => new Channel({ ...given, adapter: directChannel({ send: async () => ({}) }), mode: 'message', agent, contacts: new Contacts() })
+        await rejects(() => new Heed({ agents: { a: new Agent({ id: 'a', model: annotator }) }, storage: new InMemoryStore(), channels: [channel()] }), 'nobody')
+      }
     },
   },
   {

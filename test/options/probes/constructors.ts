@@ -1,5 +1,6 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { HeedEditor } from '../../../src/editor/index.ts'
 import type { Processor } from '../../../src/index.ts'
 import { LocalBus } from '../../../src/bus/local.ts'
 import { memory, open, rejects, thread, type Probe } from '../probe.ts'
@@ -45,6 +46,10 @@ export const constructors: Probe[] = [
       expect(results).toEqual(['hidden', 'seen'])
       await rejects(() => new Agent({ id: 'x', model, maxAgentDepth: 0 }), 'maxAgentDepth')
       for (const option of ['instruction', 'tool']) await rejects(() => new Agent({ id: 'x', [option]: {} } as never), option)
+      const editor = new HeedEditor()
+      const fixed = new Heed({ agents: { fixed: new Agent({ id: 'fixed', model, editor: false }) }, storage: new InMemoryStore(), editor, logger: silentLogger })
+      onTestFinished(() => fixed.close())
+      await rejects(() => editor.save('fixed', { base: 0, by: 'ann', instructions: 'Other.' }), 'fixed')
     },
   },
   {
@@ -84,18 +89,24 @@ export const constructors: Probe[] = [
       const failing = new Agent({ id: 'two', model: () => { throw new Error('no model') } })
       const sources = [new WebhookSignals({ id: 'hook', secret: `whsec_${'a'.repeat(40)}` })]
       const notifications = { dispatch: { enabled: false, batchSize: 1 }, batching: { quietMs: 1_000, maxWaitMs: 1_000 }, dedupeMemoryMs: 60_000, decideTimeoutMs: 10, maxAttempts: 1 }
-      const heed = new Heed({ agents: { agent, failing }, storage, bus: new LocalBus(), notifications, sources, logger, tracing: false, clock })
+      const bus = new LocalBus()
+      const connected: string[] = []
+      const connect = bus.connect.bind(bus)
+      bus.connect = (options) => (connected.push(options.id), connect(options))
+      const heed = new Heed({ agents: { agent, failing }, storage, bus, notifications, sources, logger, tracing: false, clock })
       expect([heed.clock, heed.sources.get('hook')]).toEqual([clock, sources[0]])
       await heed.start({ requestContexts: [new RequestContext({ tenant: 'acme' })] })
       expect(asked).toContain('acme')
+      expect(connected).toHaveLength(1)
       failing.sendMessage('Go.', thread)
       await expect.poll(() => lines).toContain('a run failed')
       const other = { ...thread, threadId: 'thread-2' }
       for (const summary of ['A.', 'B.']) await agent.sendNotificationSignal({ ...event, summary, priority: 'low' }, other)
       await clock.advance(1_000)
       expect(model.callCount).toBe(0)
-      expect((await heed.tick({ limit: 1, timeoutMs: 1_000, requestContexts: [new RequestContext({ tenant: 'globex' })] })).notifications).toBeGreaterThan(0)
+      expect((await heed.tick({ requestContexts: [new RequestContext({ tenant: 'globex' })] })).notifications).toBeGreaterThan(0)
       expect(asked).toContain('globex')
+      expect(await new Memory({ storage }).getThreadById({ threadId: thread.threadId })).not.toBeNull()
       await heed.close()
       for (const [config, name] of [
         [{ stores: 1 }, 'stores'], [{ notifications: { dispatch: { cron: 'no' } } }, 'cron'], [{ notifications: { dispatch: { batchSize: 0 } } }, 'batchSize'],
@@ -105,6 +116,22 @@ export const constructors: Probe[] = [
       ] as const) await rejects(() => new Heed(config as never), name)
       await rejects(() => heed.start({ contexts: [] } as never), 'contexts')
       await rejects(() => heed.tick({ max: 1 } as never), 'max')
+    },
+  },
+  {
+    title: 'Heed.tick: how much it does, and how long',
+    async run() {
+      const clock = virtualClock()
+      const storage = new InMemoryStore({ clock })
+      const deliveryPolicy = { default: { action: 'defer' as const, deliverAt: new Date(clock.now() + 1_000) } }
+      const { agent, heed, model } = open({ notifications: { deliveryPolicy } }, () => ({ text: 'Long.', hang: true }), { clock, storage, notifications: { dispatch: { enabled: false } } })
+      for (const threadId of ['thread-1', 'thread-2', 'thread-3']) await agent.sendNotificationSignal({ ...event, priority: 'low' }, { ...thread, threadId })
+      await clock.advance(1_000)
+      const ticked = heed.tick({ limit: 2, timeoutMs: 1_000 })
+      ticked.catch(() => {})
+      await expect.poll(() => model.callCount).toBe(2)
+      await clock.advance(1_000)
+      expect((await ticked).notifications).toBe(2)
     },
   },
 ]

@@ -49,7 +49,11 @@ export const explanations: Probe[] = [
     async run() {
       const whole = ['One. Lisbon', 'Yes.', 'Two.', 'Yes.', 'Three.', 'Yes.']
       expect((await explained({ memory: { thread: { id: thread.threadId }, resource: thread.resourceId, options: { semanticRecall: false } } }))('history')).toEqual(whole)
-      for (const options of [{ lastMessages: 2 }, { window: { low: 2, high: 2 } }]) expect((await asked({ ...options, semanticRecall: false }))('history')).not.toContain('One. Lisbon')
+      for (const options of [{ lastMessages: 2 }, { window: { low: 2, high: 2 } }]) {
+        const cut = await asked({ ...options, semanticRecall: false })
+        expect(cut('history')).not.toContain('One. Lisbon')
+        expect(cut('context')).toEqual([])
+      }
       const recalled = await asked({ lastMessages: 2, semanticRecall: { enabled: true } })
       expect(recalled('context')).toEqual([expect.stringContaining('<recalled-messages>')])
       const working = { workingMemory: { enabled: true } }

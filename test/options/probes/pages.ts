@@ -57,8 +57,10 @@ export const pages: Probe[] = [
         if (init?.signal?.aborted) reject(init.signal.reason)
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
       })
-      await expect(new HeedClient({ ...failing, retries: 0, timeoutMs: 1, fetch: silent }).health()).rejects.toMatchObject({ details: { timeoutMs: 1 } })
-      await expect(new HeedClient({ ...options, signal: AbortSignal.abort(new Error('stopped')), fetch: silent }).health()).rejects.toBeInstanceOf(Error)
+      const late = await new HeedClient({ ...failing, retries: 0, timeoutMs: 1, fetch: silent }).health().catch((error: unknown) => error)
+      expect(late).toMatchObject({ details: { timeoutMs: 1 } })
+      const stopped = await new HeedClient({ ...options, signal: AbortSignal.abort(new Error('stopped')), fetch: silent }).health().catch((error: unknown) => error)
+      expect(stopped).toBeInstanceOf(Error)
       for (const [more, name] of [
         [{ baseUrl: undefined }, 'baseUrl'], [{ headers: 'x' }, 'headers'], [{ apiPrefix: 1 }, 'apiPrefix'], [{ retries: -1 }, 'retries'], [{ timeoutMs: 0 }, 'timeoutMs'],
         [{ silenceMs: 0 }, 'silenceMs'], [{ fetch: 1 }, 'fetch'], [{ signal: {} }, 'signal'],
@@ -85,7 +87,7 @@ export const pages: Probe[] = [
     title: 'the options of a chat',
     async run() {
       const gate = Promise.withResolvers<void>()
-      const model = scriptedModel(({ index }) => (index === 1 ? { text: 'Slow.', gate: gate.promise } : 'Fine.'))
+      const model = scriptedModel(({ index }) => (index > 0 ? { text: 'Slow.', gate: gate.promise } : 'Fine.'))
       const { client } = await served({ guide: new Agent({ id: 'guide', model }) })
       const agent = client.getAgent('guide')
       const transport = new HeedChatTransport({ agent, resourceId: thread.resourceId })
@@ -102,10 +104,15 @@ export const pages: Probe[] = [
       const slow = await transport.sendMessages({ trigger: 'submit-message', chatId, messages: [message('m-2', 'Go.')], abortSignal: stop.signal })
       const queued = await transport.sendMessages({ trigger: 'submit-message', chatId, messages: [message('m-3', 'Later.')], body: { queue: true } })
       expect(await agent.listQueued(thread)).toMatchObject([{ id: 'm-3', kind: 'turn' }])
-      const again = new AbortController()
-      expect(await transport.reconnectToStream({ chatId, abortSignal: again.signal })).not.toBeNull()
       expect(await transport.reconnectToStream({ chatId: 'none' })).toBeNull()
+      const aborted = async () => (await agent.listRuns(thread)).runs.filter(({ status }) => status === 'aborted').length
       stop.abort()
+      await expect.poll(aborted).toBe(1)
+      const again = new AbortController()
+      await expect.poll(async () => (await agent.activeRun(thread))?.status).toBe('running')
+      expect(await transport.reconnectToStream({ chatId, abortSignal: again.signal })).not.toBeNull()
+      again.abort()
+      await expect.poll(aborted).toBe(2)
       gate.resolve()
       await Promise.all([read(slow), read(queued)])
       expect(answersWhatWaits({ messages: [message('m-1', 'Hi.')] })).toBe(false)

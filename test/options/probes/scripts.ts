@@ -88,6 +88,7 @@ const shownFor: Record<string, (serve: Serve) => Promise<void>> = {
     const clock = testing.virtualClock()
     const server = await serve({ text: 'Late.', delayMs: 60_000 }, { clock })
     const asked = ask(server)
+    asked.catch(() => {})
     await expect.poll(() => clock.pending).toBe(1)
     await clock.advance(60_000)
     expect((await asked).status).toBe(200)
@@ -97,6 +98,7 @@ const shownFor: Record<string, (serve: Serve) => Promise<void>> = {
       const { gate, entered, open } = gated()
       const server = await serve({ text: 'Held.', gate: parts === 0 ? gate : { parts, until: gate } })
       const asked = ask(server)
+      asked.catch(() => {})
       await entered
       const response = parts === 0 ? undefined : await asked
       const reader = response?.body?.pipeThrough(new TextDecoderStream()).getReader()

@@ -91,6 +91,7 @@ export const sends: Probe[] = [
       const { agent, model, idle, lastText } = open()
       const inbox = await agent.subscribeToInbox({ resourceId, threadId })
       const event = { source: 'ci', kind: 'status', payload: { n: 1 }, attributes: { branch: 'main' }, metadata: { team: 'a' } }
+      await agent.sendNotificationSignal({ ...event, summary: 'Elsewhere.', priority: 'low' }, { ...thread, threadId: 'thread-2' })
       const about = { thread: { id: threadId, title: 'Builds', metadata: { kind: 'ci' } }, resource: resourceId, options: { lastMessages: 3 } }
       const ifIdle = { streamOptions: { modelSettings: { seed: 9 }, memory: about } }
       const { record } = await agent.sendNotificationSignal({ id: 'n-1', priority: 'urgent', summary: 'Failed.', ...event }, { threadId, resourceId, ifIdle })

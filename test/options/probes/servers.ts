@@ -46,7 +46,7 @@ export const servers: Probe[] = [
       })
       for (const [options, name] of [
         [{ auth: 'loca' }, 'auth'], [{ prefix: 'v1' }, 'prefix'], [{ prefix: '/v1/' }, 'prefix'], [{ requestContext: {} }, 'requestContext'], [{ maxBodyBytes: 0 }, 'maxBodyBytes'],
-        [{ heartbeatMs: -1 }, 'heartbeatMs'], [{ stallMs: 'x' }, 'stallMs'], [{ lingerMs: -1 }, 'lingerMs'], [{ rateLimit: { requests: 0 } }, 'requests'], [{ limits: { streams: 0 } }, 'limits.streams'], [{ limits: { stream: 1 } }, 'stream'], [{ limits: { threads: 0 } }, 'limits.threads'], [{ limits: { requests: { reads: { requests: 1 } } } }, 'reads'], [{ limits: { failedLogins: { requests: 0 } } }, 'requests'], [{ rateLimit: { requests: 1, perMs: 0 } }, 'perMs'],
+        [{ heartbeatMs: -1 }, 'heartbeatMs'], [{ stallMs: 'x' }, 'stallMs'], [{ lingerMs: -1 }, 'lingerMs'], [{ rateLimit: { requests: 0 } }, 'requests'], [{ limits: { streams: 0 } }, 'limits.streams'], [{ limits: { stream: 1 } }, 'stream'], [{ limits: { threads: 0 } }, 'limits.threads'], [{ limits: { requests: { reads: { requests: 1 } } } }, 'reads'], [{ limits: { failedLogins: { requests: 1 } } }, 'failedLogins'], [{ rateLimit: { requests: 1, perMs: 0 } }, 'perMs'],
         [{ cors: {} }, 'origin'], [{ cors: { origin: 7 } }, 'origin'], [{ cors: { origin: '*', credentials: true } }, 'credentials'], [{ cors: { origin: '*', credentials: 1 } }, 'credentials'],
         [{ cors: { origin: '*', allowHeaders: 'x' } }, 'allowHeaders'], [{ cors: { origin: '*', maxAge: -1 } }, 'maxAge'],
       ] as const) await rejects(() => handling(options as never), name)

@@ -127,8 +127,8 @@ export const servings: Probe[] = [
       expect([await status(), await status()]).toEqual([401, 429])
       await clock.advance(1_000)
       expect(await status()).toBe(401)
-      await expect((async () => server.createHandler(own, { limits: { failedLogins: { requests: 0 } } }))()).rejects.toThrow('requests')
-      await expect((async () => server.createHandler(own, { limits: { failedLogins: { requests: 1, perMs: 0 } } }))()).rejects.toThrow('perMs')
+      for (const [option, value] of Object.entries({ failedLogins: { requests: 1, perMs: 1_000 }, voiceSessionsPerPrincipal: 1, voiceSessions: 1, voiceMessageBytes: 1, voiceIdleMs: 1, voiceMs: 1 }))
+        expect(() => server.createHandler(own, { limits: { [option]: value } }), option).toThrow(`createHandler() can't have limits.${option}`)
     },
   },
 ]

@@ -6,9 +6,11 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { chromium, type Page } from 'playwright-core'
 import { Agent, Heed, InMemoryStore } from 'heed'
+import { HeedEditor } from 'heed/editor'
 import { serve } from 'heed/server'
 import { studio } from 'heed/studio'
 import { scriptedModel } from 'heed/testing'
+import { createStep, createWorkflow } from 'heed/workflows'
 import { newFolder } from './parts/folder.ts'
 import { until } from './parts/until.ts'
 
@@ -95,5 +97,44 @@ test('two browsers on a thread outlive a kill of the server amid an answer, and 
   } finally {
     await browser.close()
     await server.kill()
+  }
+})
+
+test('an agent is edited and a run of a workflow is answered in the Studio of the package', options, async () => {
+  const guide = new Agent({ id: 'guide', instructions: 'Be kind.', model: scriptedModel(({ prompt }) => JSON.stringify(prompt[0]?.content)) })
+  const text = { type: 'string' } as const
+  const ask = createStep({
+    id: 'ask', inputSchema: text, outputSchema: text,
+    execute: async ({ inputData, resumeData, suspend }) => (resumeData === undefined ? suspend({ question: inputData }) : `${inputData} Yes.`),
+  })
+  const flow = createWorkflow({ id: 'flow', inputSchema: text, outputSchema: text }).then(ask).commit()
+  const heed = new Heed({ agents: { guide }, workflows: { flow }, editor: new HeedEditor(), storage: new InMemoryStore() })
+  const server = await serve(heed, { port: 0, handleSignals: false, studio: studio() })
+  const browser = await chromium.launch({ executablePath: path as string, args: ['--no-sandbox'] })
+  try {
+    const page = await browser.newPage()
+    await page.goto(`${server.url}/studio/agents/guide/versions`)
+    await page.getByRole('textbox', { name: 'Instructions' }).fill('Be short.')
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.locator('.agent-try h2', { hasText: 'version 1' }).waitFor()
+    await page.getByLabel('Message', { exact: true }).fill('Hello?')
+    await page.keyboard.press('Enter')
+    await page.locator('.row-agent', { hasText: 'Be short.' }).waitFor()
+    assert.match((await guide.generate('Hello?')).text, /Be kind/)
+    await page.getByRole('button', { name: 'Publish version 1' }).click()
+    await page.getByRole('form', { name: 'Publish' }).getByRole('button', { name: 'Publish' }).click()
+    await page.locator('.agent-about', { hasText: 'Runs get version 1.' }).waitFor()
+    assert.match((await guide.generate('Hello?')).text, /Be short/)
+    await page.goto(`${server.url}/studio/workflows/flow`)
+    await page.getByText('Start a run').click()
+    await page.getByRole('textbox', { name: 'Input, as JSON' }).fill('"Now?"')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Answer, as JSON' }).fill('{}')
+    await page.getByRole('button', { name: 'Continue the run' }).click()
+    await page.locator('.page-head .chip', { hasText: 'success' }).waitFor()
+    await until(() => page.locator('h2:has-text("Result") + .json').textContent(), 'Now? Yes.')
+  } finally {
+    await browser.close()
+    await server.close()
   }
 })

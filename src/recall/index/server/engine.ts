@@ -23,7 +23,7 @@ const reading: ReadonlySet<EngineMethod> = new Set([
 export class ServerEngine implements EnginePort {
   readonly #connection: SqlConnection
   readonly #kind: ServerKind
-  readonly #cached = new CachedResources()
+  #cached = new CachedResources()
   /** By resource: searches of one resource wait for each other, since they share its collection. */
   readonly #searching = new Map<number, Promise<unknown>>()
   #closed = false
@@ -36,6 +36,8 @@ export class ServerEngine implements EnginePort {
   private constructor(connection: SqlConnection, kind: ServerKind) {
     this.#connection = connection
     this.#kind = kind
+    // The versions of resources may have gone back too.
+    connection.rewound?.add(() => (this.#cached = new CachedResources()))
   }
 
   async call<Method extends EngineMethod>(
@@ -84,11 +86,12 @@ export class ServerEngine implements EnginePort {
 
   /** The resource in memory, up to date. */
   async #refreshed({ resource, version }: SearchScope): Promise<CachedResource> {
-    const cached = this.#cached.get(resource)
-    if (cached?.version === version) return this.#cached.apply(resource, { kind: 'none' }, cached)
+    const all = this.#cached
+    const cached = all.get(resource)
+    if (cached?.version === version) return all.apply(resource, { kind: 'none' }, cached)
     // Two transactions: in one, the whole collection would be read on the guess that nothing is known of the changes.
     const firsts = cached && (await this.#readIndex((index) => changedSince(index, cached)))
-    return this.#cached.apply(resource, await this.#readIndex((index) => readMissing(index, resource, version, cached, firsts)), cached)
+    return all.apply(resource, await this.#readIndex((index) => readMissing(index, resource, version, cached, firsts)), cached)
   }
 
   /** Undefined where the vectors are in a vector store, or of another length than the question's. */

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict'
 import type { StepCommit, ThreadStore, WorkflowCommit } from '../../contract/threads.ts'
-import { workflowRunner, workflowThreadId } from '../../contract/thread-row.ts'
-import { acceptOne, commit, rejectsWith, resourceId, send, start, type Begun, type StoreCase } from '../fixture.ts'
+import { childThreadId, workflowRunner, workflowThreadId } from '../../contract/thread-row.ts'
+import { acceptOne, alive, commit, rejectsWith, resourceId, row, send, start, type Begun, type StoreCase } from '../fixture.ts'
 
 const order = (runId: string) => ({ threadId: workflowThreadId('order', runId), thread: { parentId: workflowRunner('order') } })
 
 const begin = (store: ThreadStore, runId: string): Promise<Begun> => start(store, runId, order(runId))
+
+/** The same for a run whose signals are those of its workflow. */
+async function beginOwn(store: ThreadStore, runId: string): Promise<Begun> {
+  await alive(store, 'p1')
+  const agentId = workflowRunner('order')
+  const { fence } = await acceptOne(store, send(runId, { ...order(runId), agentId }))
+  const begun = fence && (await store.beginRun(fence, new Map([[agentId, false]])))
+  assert.ok(begun, 'a send to an idle thread begins its run')
+  return { ...begun, fence }
+}
 
 function recorded(runId: string, status: string, steps: Record<string, unknown> = {}): WorkflowCommit {
   const rows = Object.entries(steps).map(([path, output]) => ({ path, row: { path, output: output as string } }))
@@ -79,6 +89,58 @@ export const workflowCases: StoreCase[] = [
       await acceptOne(store, send('start', { ...order('r1'), agentId: workflowRunner('order') }))
       await rejectsWith('invalid_argument', acceptOne(store, send('a', { threadId: id })))
       assert.equal((await acceptOne(store, send('b', { ...order('r1'), agentId: workflowRunner('order') }))).duplicate, false)
+    },
+  },
+  {
+    name: '[F5.7] a decision about a call of an agent in a step is a signal to the run, in the same transaction; so is the end of its run',
+    async run(harness) {
+      let store = await harness.store()
+      const told = async (threadId: string) =>
+        (await store.listSignals({ threadId }, { states: ['pending'] })).map(({ options }) => options)
+      for (const [runId, rests] of [['r1', true], ['r2', false]] as const) {
+        const run = await beginOwn(store, runId)
+        const threadId = run.thread.id
+        const child = childThreadId(threadId, '1')
+        const agent = await start(store, 'a', { threadId: child, thread: { parentId: threadId } })
+        const calls = ['pay-1', 'pay-2'].map((toolCallId) => ({ toolCallId, toolName: 'pay', args: {}, kind: 'approval' as const }))
+        await commit(store, agent, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls } })
+        if (rests) await record(store, run, recorded(runId, 'suspended', { 1: 'a' }), finished)
+        const { parents } = await store.decide({ threadId: child }, { toolCallId: 'pay-1', approved: true }, 'p2')
+        const ended = await store.endSuspended({ threadId: child }, agent.run.runId, {})
+        assert.deepEqual([parents, ended.parents], [[threadId], [threadId]])
+        if (harness.reopen) store = await harness.reopen(store)
+        const decided = { threadId: child, runId: agent.run.runId }
+        const signals = [{ workflow: { decided: { ...decided, toolCallId: 'pay-1' } } }, { workflow: { decided } }]
+        assert.deepEqual(await told(threadId), signals)
+        // A run that rests is due for any process; one that works takes them with its next commit.
+        const due = (await store.listOrphans(Date.now(), 10, [workflowRunner('order')])).map((orphan) => orphan.threadId)
+        assert.equal(due.includes(threadId), rests)
+        if (rests) continue
+        const { taken } = await record(store, run, recorded(runId, 'running', { 2: 'b' }))
+        assert.equal(taken.length, 2)
+      }
+    },
+  },
+  {
+    name: '[F4.11] what a run records counts towards the bytes of its resource, once where a row is replaced, and goes with the run',
+    async run(harness) {
+      let store = await harness.store()
+      const bytes = async () => (await store.getUsage(resourceId)).bytes
+      const run = await begin(store, 'r1')
+      const before = await bytes()
+      const long = 'x'.repeat(2_000)
+      await record(store, run, { ...recorded('r1', 'running', { 0: long, 1: 'short' }), input: { long } })
+      const first = await bytes()
+      assert.ok(first - before >= 4_000 && first - before < 4_500, `${first - before}`)
+      await record(store, run, { ...recorded('r1', 'running', { 0: long, 1: long }), head: { state: { long } } })
+      const second = await bytes()
+      assert.ok(second - first >= 4_000 && second - first < 4_500, `${second - first}`)
+      await record(store, run, { ...recorded('r1', 'success', { 1: 'short' }), head: { state: {} } }, finished)
+      assert.ok((await bytes()) - first < 500, 'a row that became short counts as it is')
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.ok((await bytes()) - first < 500)
+      await store.deleteThread({ threadId: run.thread.id })
+      assert.equal(await bytes(), 0)
     },
   },
 ]

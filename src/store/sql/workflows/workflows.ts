@@ -1,6 +1,6 @@
 import type { JSONObject, JSONValue } from '../../../base/json.ts'
 import type { Scope } from '../../contract/threads.ts'
-import type { WorkflowCommit, WorkflowRunQuery, WorkflowRunRow, WorkflowRunStore } from '../../contract/workflows.ts'
+import type { ListedWorkflowRun, WorkflowCommit, WorkflowRunQuery, WorkflowRunStore } from '../../contract/workflows.ts'
 import { findThread } from '../../core/lease.ts'
 import type { ThreadRecord } from '../../core/records.ts'
 import type { WorkflowTable } from '../../core/tables.ts'
@@ -10,7 +10,7 @@ import type { SqlTables } from '../tables.ts'
 
 const columns = `
   t.id AS threadId, t.resource_id AS resourceId, w.workflow_id AS workflowId, w.run_id AS runId, w.status, w.created_at AS createdAt,
-  w.updated_at AS updatedAt, w.head`
+  w.updated_at AS updatedAt`
 
 /** The statements of runs of workflows. Each of them is a search by an index. */
 export const workflowSql = {
@@ -21,16 +21,16 @@ export const workflowSql = {
   putStep: `
     INSERT INTO heed_workflow_steps (thread, path, content) VALUES (?, ?, ?)
     ON CONFLICT (thread, path) DO UPDATE SET content = excluded.content`,
-  run: `SELECT ${columns}, w.input FROM heed_workflow_runs w JOIN heed_threads t ON t.key = w.thread WHERE w.thread = ?`,
+  run: `SELECT ${columns}, w.head, w.input FROM heed_workflow_runs w JOIN heed_threads t ON t.key = w.thread WHERE w.thread = ?`,
   steps: `SELECT content FROM heed_workflow_steps WHERE thread = ? ORDER BY path`,
   purgeRun: `DELETE FROM heed_workflow_runs WHERE thread = ?`,
   purgeSteps: `
     DELETE FROM heed_workflow_steps WHERE thread = ?1 AND path IN (SELECT path FROM heed_workflow_steps WHERE thread = ?1 LIMIT ?2)`,
 } as const
 
-interface RunColumns extends Omit<WorkflowRunRow, 'head'> {
+interface RunColumns extends ListedWorkflowRun {
   head: string
-  input?: string | null
+  input: string | null
 }
 
 export class SqlWorkflows implements WorkflowTable {
@@ -55,12 +55,13 @@ export function getWorkflowRun(
   const thread = findThread(tables, scope)
   const run = thread && statements.one<RunColumns>(workflowSql.run, thread.key)
   if (!run) return null
-  const { input, ...columnsOfRun } = run
+  const { input, head, ...columnsOfRun } = run
   const steps = statements.all<{ content: string }>(workflowSql.steps, thread.key).map(({ content }) => JSON.parse(content) as JSONObject)
-  return { ...runRow(columnsOfRun), ...(typeof input === 'string' ? { input: JSON.parse(input) as JSONValue } : {}), steps }
+  const values = { head: JSON.parse(head) as JSONObject, ...(input === null ? {} : { input: JSON.parse(input) as JSONValue }) }
+  return { ...columnsOfRun, ...values, steps }
 }
 
-export function listWorkflowRuns(statements: Statements, query: WorkflowRunQuery): { runs: WorkflowRunRow[]; total: number } {
+export function listWorkflowRuns(statements: Statements, query: WorkflowRunQuery): { runs: ListedWorkflowRun[]; total: number } {
   const { workflowId, resourceId, status, from, to, limit, offset = 0 } = query
   const wanted: Array<[string, SqlValue]> = [['w.workflow_id = ?', workflowId]]
   if (resourceId !== undefined) wanted.push(['t.resource_id = ?', resourceId])
@@ -71,12 +72,8 @@ export function listWorkflowRuns(statements: Statements, query: WorkflowRunQuery
   const values = wanted.flatMap(([condition, value]): SqlValue[] => (condition.startsWith('w.status IN') ? [...(status ?? [])] : [value]))
   const tables = 'heed_workflow_runs w JOIN heed_threads t ON t.key = w.thread'
   const total = statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${tables} WHERE ${where}`, ...values)?.total ?? 0
-  const runs = statements.all<RunColumns>(
+  const runs = statements.all<ListedWorkflowRun>(
     `SELECT ${columns} FROM ${tables} WHERE ${where} ORDER BY w.created_at DESC, w.thread DESC LIMIT ? OFFSET ?`, ...values, limit, offset,
   )
-  return { runs: runs.map(runRow), total }
-}
-
-function runRow({ head, ...run }: Omit<RunColumns, 'input'>): WorkflowRunRow {
-  return { ...run, head: JSON.parse(head) as JSONObject }
+  return { runs, total }
 }

@@ -1,0 +1,5 @@
+export { openVoiceCall, VoiceCall, type CallableVoice, type VoiceCallOptions } from './voice-call.ts'
+export { voiceCallWorklet } from './worklet.ts'
+export type { RemoteVoiceEvent, VoiceConnectionEvent } from '../voice/received-events.ts'
+export type { RemoteSessionOptions, RemoteVoiceSession } from '../voice/remote-session.ts'
+export { HeedError, isHeedError } from '../../base/errors.ts'

@@ -1,0 +1,39 @@
+import { HeedError } from '../base/errors.ts'
+import { stepError, toJSONValue } from './call-step.ts'
+import type { AskContext } from './plan/graph.ts'
+import type { Question, StepRow } from './plan/plan.ts'
+
+/** The row that answers a question of the graph: what a map made, what conditions said, until when a run sleeps. Never rejects. */
+export async function answerOf(question: Question, context: AskContext, now: number): Promise<StepRow> {
+  const { path, id, kind } = question
+  const row = { path, stepId: id, kind: 'ask', attempt: 1, startedAt: now } as const
+  try {
+    if (kind === 'conditions') return { ...row, status: 'success', output: await chosenBranches(question, context), endedAt: now }
+    const answer = await question.ask?.(context)
+    if (kind === 'sleep' || kind === 'sleepUntil')
+      return { ...row, kind: 'sleep', status: 'waiting', dueAt: endOfSleep(question, answer, now) }
+    const output = toJSONValue(kind === 'condition' ? Boolean(answer) : answer, `the result of '${id}'`)
+    return { ...row, status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) }
+  } catch (error) {
+    return { ...row, status: 'failed', error: stepError(error), endedAt: now }
+  }
+}
+
+/** The branches whose conditions are true; with `first`, only the first of them. */
+async function chosenBranches({ node }: Question, context: AskContext): Promise<number[]> {
+  const chosen: number[] = []
+  if (node.kind !== 'branch') return chosen
+  for (const [index, condition] of node.conditions.entries()) {
+    if (!(await condition(context))) continue
+    chosen.push(index)
+    if (node.first) break
+  }
+  return chosen
+}
+
+function endOfSleep({ id, kind }: Question, answer: unknown, now: number): number {
+  const at = kind === 'sleep' ? now + Number(answer) : answer instanceof Date ? answer.getTime() : Number.NaN
+  if (Number.isFinite(at)) return Math.round(at)
+  const wanted = kind === 'sleep' ? 'number of milliseconds' : 'date'
+  throw new HeedError('invalid_argument', `${kind}() of '${id}' got no ${wanted}.`)
+}

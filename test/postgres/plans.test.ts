@@ -31,8 +31,8 @@ interface PlanNode {
   Plans?: PlanNode[]
 }
 
-/** Tables of one row, or of one row a process. */
-const small = new Set(['heed_processes', 'heed_epochs', 'heed_usage', 'heed_recall', 'heed_recall_progress', 'heed_pruning', 'heed_schema', 'heed_purges'])
+/** Tables of one row, of one row a process, or of one row a failover. */
+const small = new Set(['heed_processes', 'heed_epochs', 'heed_timelines', 'heed_usage', 'heed_recall', 'heed_recall_progress', 'heed_pruning', 'heed_schema', 'heed_purges'])
 
 function* scanned(node: PlanNode): Generator<string> {
   if (node['Node Type'] === 'Seq Scan' && node['Relation Name']?.startsWith('heed_') && !small.has(node['Relation Name'])) yield node['Relation Name']

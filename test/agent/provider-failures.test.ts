@@ -50,14 +50,16 @@ describe.each(makers)('a failure of %s', (_, make) => {
     await using server = await providerServer({ script: [{ error: { status: 500 } }, { error: { status: 503 } }, 'Hi.'] })
     const clock = virtualClock(0)
     const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('Go.')
-    await until(() => clock.pending > 0)
-    await clock.runAll()
-    const first = clock.now()
-    expect(first).toBeGreaterThanOrEqual(375)
-    expect(first).toBeLessThanOrEqual(625)
-    await until(() => clock.pending > 0)
-    await clock.runAll()
-    expect(clock.now() - first).toBeGreaterThanOrEqual(750)
+    // The requests are real: each pause begins when its failure has arrived, and only then does the clock move.
+    const pause = async (requests: number, least: number, most: number) => {
+      await until(() => clock.pending > 0)
+      await clock.advance(least - 1)
+      expect([server.requests.length, clock.pending]).toEqual([requests, 1])
+      await clock.advance(most - least + 1)
+      await until(() => server.requests.length > requests)
+    }
+    await pause(1, 375, 625)
+    await pause(2, 750, 1_250)
     expect(await stream.text).toBe('Hi.')
   })
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Channel, directChannel, emailWebhook } from '../../src/channel/index.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { CedarPolicies } from '../../src/policy/index.ts'
@@ -117,6 +117,26 @@ describe('a message that an agent answers', () => {
     await soon(() => states()).toEqual(['sent First.', 'sent Number 1.', 'sent Number 2.'])
     expect(model.calls.map((one) => userTexts(one).at(-1)?.replace(/<.*?>/g, ''))).toEqual(['text 1', 'text 2', 'text 3'])
     expect(new Set(sent.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(3)
+  })
+
+  it('[V3.24] replies of one thread leave in the order of their messages, also if the run of the first is found late', async () => {
+    const storage = new InMemoryStore()
+    const read = storage.getSignal.bind(storage)
+    let first: string | undefined
+    const turns = async (count: number) => {
+      for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    }
+    vi.spyOn(storage, 'getSignal').mockImplementation(async (scope, id) => {
+      first ??= id
+      // The second one, which is looked up at the same time, has long been found.
+      if (id === first) await turns(100)
+      return read(scope, id)
+    })
+    const { heed, adapter, sent, states } = answering({ storage, script: ({ index }) => `Number ${index + 1}.`, notifications: { dispatch: { enabled: false } } })
+    await adapter.deliver(said('1'), said('2'))
+    for (let tick = 0; tick < 10; tick += 1) await heed.tick()
+    expect(await states()).toEqual(['sent Number 1.', 'sent Number 2.'])
+    expect(sent.map(({ text }) => text)).toEqual(['Number 1.', 'Number 2.'])
   })
 
   it('[V3.13] the first reply leaves while the next run goes on', async () => {

@@ -64,6 +64,8 @@ export class Replies {
   readonly #followed = new Map<string, Promise<void>>()
   /** Threads with an unfinished run and without a host here. This process may take them over. */
   readonly #awaited = new Set<string>()
+  /** By thread, the last of its replies whose run is being looked up. */
+  readonly #checks = new Map<string, Promise<void>>()
   readonly #slots = new Slots(maxInFlight)
 
   constructor(runtime: ThreadRuntime, options: RepliesOptions) {
@@ -86,7 +88,8 @@ export class Replies {
     if (channelIds.length === 0 || this.#isClosing) return 0
     const most = this.#slots.most([...this.#channels.keys()])
     const claimed = await store.claimReplies({ channelIds, now, until, limit: Math.min(limit, this.#slots.free), most })
-    for (const one of claimed) this.#options.start(() => this.#slots.run(one.reply.channelId, () => this.#work(store, one, until)))
+    const inOrder = claimed.toSorted((a, b) => a.reply.seq - b.reply.seq)
+    for (const one of inOrder) this.#options.start(() => this.#slots.run(one.reply.channelId, () => this.#work(store, one, until)))
     return claimed.length
   }
 
@@ -122,17 +125,33 @@ export class Replies {
 
   async #work(store: WatchStore, claimed: ClaimedReply, until: number): Promise<void> {
     const { clock, logger } = this.#runtime
-    const { reply: { id, state, attempts }, claim } = claimed
+    const { reply: { id, threadId, state, attempts }, claim } = claimed
     const settle: Settle = (step) => store.settleReply({ id, claim, step, now: clock.now() })
     try {
       if (state === 'pending') await this.#send(claimed, settle)
-      else if (state === 'asked' || (await this.#ask(claimed, until, settle))) await this.#check(store, claimed, settle)
+      else await this.#inTurn(threadId, async () => {
+        if (state === 'asked' || (await this.#ask(claimed, until, settle))) await this.#check(store, claimed, settle)
+      })
     } catch (error) {
       const failure = errorOf(error, 'failed')
       const isClosing = this.#isClosing
       if (!isClosing) logger.warn('a message of a channel could not be given to its agent; it is tried again', { reply: id, ...failure })
       const dueAt = clock.now() + (isClosing ? 0 : waitMs(attempts))
       await settle({ type: 'defer', dueAt, ...(isClosing ? { uncounted: true } : { error: failure }) })
+    }
+  }
+
+  /** Replies of one thread are looked up one after the other, in the order of their claims: so they are pending in the order of their messages. */
+  async #inTurn(threadId: string, work: () => Promise<void>): Promise<void> {
+    const before = this.#checks.get(threadId)
+    const turn = (before ?? Promise.resolve()).then(work)
+    // A failure is that of its own reply alone.
+    const over = turn.catch(() => {})
+    this.#checks.set(threadId, over)
+    try {
+      await turn
+    } finally {
+      if (this.#checks.get(threadId) === over) this.#checks.delete(threadId)
     }
   }
 
@@ -173,13 +192,26 @@ export class Replies {
       throw error
     })
     if ('text' in outcome || 'none' in outcome) this.#awaited.delete(reply.threadId)
-    if ('text' in outcome) await settle({ type: 'answer', ...outcome })
+    if ('text' in outcome && (await this.#isAfterEnded(store, reply))) await this.#wakeReplies(store, reply.threadId)
+    else if ('text' in outcome) await settle({ type: 'answer', ...outcome })
     else if ('none' in outcome) await settle({ type: 'end', reason: outcome.none })
     else {
       const attempts = reply.state === 'asked' ? reply.attempts : 1
       const error = outcome.parked ? { error: { code: 'run_parked' } } : {}
       await settle({ type: 'defer', dueAt: this.#runtime.clock.now() + waitMs(attempts, longestCheckMs), ...error })
     }
+  }
+
+  /** Whether an earlier reply of the channel on the thread has not been looked up since its run ended: it leaves first. */
+  async #isAfterEnded(store: WatchStore, { id, threadId, channelId }: ReplyRecord): Promise<boolean> {
+    const { replies } = await store.listReplies({ threadId, channelId, state: 'asked', limit: maxInFlight })
+    for (const earlier of replies) {
+      if (earlier.id === id) return false
+      // One that could not be looked up delays no other.
+      const outcome = earlier.error ? {} : await this.#outcomeOf(earlier)
+      if ('text' in outcome || 'none' in outcome) return true
+    }
+    return false
   }
 
   /** What the run wrote, or why there is no reply; neither while it goes on, is suspended or parked. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { LocalBus } from '../../src/bus/local.ts'
 import { Agent, createTool, Heed, silentLogger, type Bus, type Chunk, type ThreadSnapshot } from '../../src/index.ts'
@@ -108,5 +108,62 @@ it('[W1.1] [W1.2] a snapshot of a run that the stream does not have yet leaves i
   } finally {
     gate.resolve()
     await Promise.all([runner, near, far].map(({ heed }) => heed.close()))
+  }
+})
+
+/** A connection to a bus that keeps the events of its peers back until the gate is open. */
+function lateEvents(bus: Bus, gate: Promise<void>): Bus {
+  return {
+    connect: (options) => bus.connect({
+      ...options,
+      handler: new Proxy(options.handler, {
+        get: (handler, name) => name !== 'onMessage'
+          ? Reflect.get(handler, name, handler)
+          : (...args: Parameters<typeof handler.onMessage>) => {
+            if (args[0].kind === 'events') void gate.then(() => handler.onMessage(...args))
+            else handler.onMessage(...args)
+          },
+      }),
+    }),
+  }
+}
+
+it('[W1.2] a snapshot of a run that ended before its first chunk arrived is followed by none of its chunks', async () => {
+  const thread = { resourceId: 'user-1', threadId: 'main' }
+  const file = newFile()
+  const shared = new LocalBus()
+  const [begin, arrival] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const process = (bus: Bus) => {
+    const storage = new LibSQLStore({ url: `file:${file}` })
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.', 'Again.']) })
+    return { agent, storage, heed: new Heed({ agents: { agent }, storage, bus, logger: silentLogger }) }
+  }
+  const [runner, far] = [process(shared), process(lateEvents(shared, arrival.promise))]
+  try {
+    await Promise.all([runner.heed.start(), far.heed.start()])
+    const { storage } = runner
+    const beginRun = storage.beginRun.bind(storage)
+    const begins = vi.spyOn(storage, 'beginRun').mockImplementation(async (...args) => {
+      await begin.promise
+      return beginRun(...args)
+    })
+    const answer = runner.agent.generate('Go.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    await soon(() => begins.mock.calls.length).toBe(1)
+    // The runner answers that the epoch has begun, and has no chunk of it yet.
+    const subscription = await far.agent.subscribeToThread({ ...thread, snapshot: true })
+    begin.resolve()
+    await answer
+    const chunks: Chunk[] = []
+    const reading = readUntil(subscription.stream, (chunk) => chunks.push(chunk) > 0 && chunk.type === 'text-delta' && chunk.payload.text === 'Again.')
+    await soon(() => chunks.length).toBe(1)
+    expect(JSON.stringify(chunks[0])).toContain('Done.')
+    arrival.resolve()
+    await runner.agent.sendMessage('Once more.', thread).outcome
+    await reading
+    expect(chunks.filter((chunk) => chunk.type === 'text-delta').map((chunk) => chunk.payload.text)).toEqual(['Again.'])
+  } finally {
+    begin.resolve()
+    arrival.resolve()
+    await Promise.all([runner.heed.close(), far.heed.close()])
   }
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
@@ -49,6 +49,40 @@ describe.each(sharedPlaceKinds())('a process that slept beyond its lease, $name'
     expect(words(own)).toEqual(['I am '])
     expect(types(own)).not.toContain('step-finish')
     expect(words(seen.chunks)).not.toContain('still here.')
+  })
+
+  it('[R1.5] begins no run of a send whose answer came late, when another has its thread', async () => {
+    const { clock, sleep } = drowsyClock()
+    const place = make({ clock })
+    const model = scriptedModel(() => 'From the sleeper.')
+    const asleep = new Agent({ id: 'clerk', model })
+    const store = place.store()
+    const heed = openHeed({ agent: asleep }, store, { clock })
+    await heed.start()
+    const seen = collect(await asleep.subscribeToThread(thread))
+    const [answered, arrival] = [gate(), gate()]
+    const accept = store.accept.bind(store)
+    vi.spyOn(store, 'accept').mockImplementationOnce(async (sends) => {
+      const answers = await accept(sends)
+      answered.open()
+      await arrival.promise
+      return answers
+    })
+    const receipt = asleep.sendMessage('Ten files.', thread)
+    await answered.promise
+
+    sleep(11_000)
+    const awake = new Agent({ id: 'clerk', model: scriptedModel(['I took over.']) })
+    await openHeed({ agent: awake }, place.store(), { clock }).start()
+    await idle(awake, thread)
+    // The sleeper renews its lease before it reads the answer.
+    await asleep.generate('Other files.', { memory: { thread: 'thread-2', resource: 'user-1' } })
+    arrival.open()
+    await receipt.outcome
+    await asleep.sendMessage({ contents: 'Anybody?', id: 'later' }, { ...thread, ifIdle: { behavior: 'persist' } }).persisted
+    await soon(() => JSON.stringify(seen.chunks)).toContain('"id":"later"')
+    expect(words(seen.chunks)).not.toContain('From the sleeper.')
+    expect(model.callCount).toBe(1)
   })
 
   it('[R1.5] [R5.5] begins no tool when another has its thread', async () => {

@@ -37,6 +37,8 @@ export function storeIsAhead(runtime: ThreadRuntime, live: LiveThread, thread: T
   return (
     thread.epoch > live.epoch ||
     thread.status === 'running' ||
+    // The run that was expected has ended.
+    live.expectsRun ||
     (committedSeq > 0 && rows.some(({ runId, seq = 0 }) => runId !== undefined && seq > committedSeq))
   )
 }

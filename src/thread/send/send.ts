@@ -231,6 +231,7 @@ export class Sends {
     const checking = isHosted ? undefined : runtime.runSlots.checkOverload(send)
     if (checking) await checking
     const { mayClaim, slot }: SendClaim = isHosted ? { mayClaim: true } : runtime.runSlots.forSend(send)
+    const { lapses } = runtime.lease
     const accept = () => runtime.store.accept([mayClaim ? ownSend(send, runtime) : withoutClaim(send)])
     const [answer] = await runtime.retryOnce(send.threadId, accept).catch((error: unknown) => {
       slot?.()
@@ -241,8 +242,11 @@ export class Sends {
     if ('error' in answer) throw answer.error
     const isOurs = answer.owner === undefined || answer.owner === runtime.owner
     if (!mayClaim && answer.owner === undefined && answer.state === 'pending') this.#defer(send, answer)
-    if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun, slot)
-    else if (answer.route === 'persist' && isOurs && !answer.duplicate) publishPersisted(runtime, send, answer)
+    if (answer.fence) {
+      // If the lease lapsed while the answer was under way, another process may have the thread: the host asks the store.
+      const begun = lapses === runtime.lease.lapses ? answer.begun : undefined
+      runtime.run(answer.fence, send.resourceId, begun, slot)
+    } else if (answer.route === 'persist' && isOurs && !answer.duplicate) publishPersisted(runtime, send, answer)
     // It may have entered the run before this process received the answer.
     else if (answer.route === 'interrupt' && runtime.waiters.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer

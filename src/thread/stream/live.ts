@@ -314,6 +314,11 @@ export class LiveThread {
     this.#committed = 0
   }
 
+  /** Whether a run of this epoch is still to begin, as far as this process knows. */
+  get expectsRun(): boolean {
+    return this.#moreRuns
+  }
+
   /** The `seq` of the last commit known here; 0 when none is known. */
   get committedSeq(): number {
     return this.#committed

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { below, live } from '../crash/one-life.ts'
 import { buildProgram } from '../crash/program.ts'
 import { shiftMs } from '../watch/killed-process.ts'
 import { localProvider, type SentRequest } from './local-provider.ts'
@@ -15,26 +14,6 @@ const kills = Number(process.env.HEED_REPLY_KILLS || 9)
 const generations = 3
 /** Of a life that is not killed, about. */
 const callsOfLife = 110
-
-interface Ended {
-  signal: string | null
-  output: string
-}
-
-async function live(program: string, plan: object): Promise<Ended> {
-  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let [output, errors] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
-  if (code !== null && code !== 0) throw new Error(`The process failed with ${code}: ${errors}`)
-  return { signal, output }
-}
-
-/** The same numbers each time. */
-function below(limit: number, seed: number): number {
-  return (Math.imul(seed ^ 0x5f3759df, 1_664_525) + 1_013_904_223 >>> 8) % limit
-}
 
 /** A provider that accepts a reply once for each key, refuses what is answered to one message, and fails first for another. */
 function provider() {

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { live } from '../crash/one-life.ts'
 import { buildProgram } from '../crash/program.ts'
 import { shiftMs } from '../watch/killed-process.ts'
 import type { Report } from './kills-process.ts'
@@ -19,25 +18,15 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-async function live(plan: object): Promise<{ signal: string | null; output: string }> {
-  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let [output, errors] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
-  if (code !== null && code !== 0) throw new Error(`The process failed with ${code}: ${errors}`)
-  return { signal, output }
-}
-
 it(`[J4.1] [J4.6] after ${kills} kills between the end of a run and its scores, each finished run has each of its scores once`, { timeout: 3_600_000 }, async () => {
   let [killed, scores, repeated] = [0, 0, 0]
   for (let round = 0; killed < kills; round++) {
     const file = join(folder, `${round}.db`)
     for (let life = 0; life < 3; life++) {
-      const { signal } = await live({ file, shift: life * shiftMs, killAt: 1 + ((round * 17 + life * 23) % 60) })
+      const { signal } = await live(program, { file, shift: life * shiftMs, killAt: 1 + ((round * 17 + life * 23) % 60) })
       if (signal === 'SIGKILL') killed++
     }
-    const { output } = await live({ file, shift: 3 * shiftMs, killAt: 0 })
+    const { output } = await live(program, { file, shift: 3 * shiftMs, killAt: 0 })
     const report = JSON.parse(output) as Report
     expect(report.wrong).toEqual([])
     scores += report.scores

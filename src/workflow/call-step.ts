@@ -176,7 +176,7 @@ class StepLimits {
   constructor(call: StepCall) {
     this.#call = call
     const { step, clock, abortSignal } = call
-    // Without a race nobody waits for it.
+    // A call that ends first never waits for it.
     this.#ended.promise.catch(() => {})
     if (step.timeoutMs !== undefined) this.#timer = clock.after(step.timeoutMs, () => this.#expire())
     if (abortSignal.aborted) this.#onAbort()

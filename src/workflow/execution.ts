@@ -57,7 +57,7 @@ export interface ExecutionHost {
   /** Stores the rows and returns the commands that have arrived since, in one transaction. */
   commit(commit: ExecutionCommit): Promise<Command[]>
   emit(chunk: WorkflowChunk): void
-  /** False where nobody reads the chunks: none are made. */
+  /** False where no reader has the chunks: none are made. */
   readonly isWatched?: boolean
   /** Executes an attempt of a step in a span. */
   traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<SettledCall>): Promise<SettledCall>

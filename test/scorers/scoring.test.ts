@@ -194,3 +194,39 @@ it('[J1.4] [J4.5] a judge that lies about its format or never answers keeps its 
   expect([asked, errors.liar?.attempts, errors.silent?.attempts]).toEqual([16, 8, 8])
   expect(errors.silent?.message).toContain('No score after')
 })
+
+it('[J4.5] a scorer in code that never ends keeps an error, and costs no other run its scores', async () => {
+  const clock = virtualClock()
+  const endless = createScorer({ id: 'endless', description: 'd', type: 'agent' }).generateScore(() => new Promise<number>(() => {}))
+  const { agent, heed } = open({ endless: { scorer: endless }, short: { scorer: short } }, { clock })
+  const count = 6
+  for (let index = 0; index < count; index++) await agent.generate('How?', { memory: { thread: `thread-${index}`, resource: thread.resourceId } })
+  const states = async (scorerId: string) => (await heed.listScores({ scorerId })).scores.map(({ state }) => state)
+  await expect.poll(async () => {
+    await clock.advance(100)
+    return (await states('short')).filter((state) => state === 'scored').length
+  }, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+  await expect.poll(async () => {
+    await clock.advance(60_000)
+    return [...(await states('short')), ...(await states('endless'))]
+  }, { timeout: 120_000 }).toEqual([...Array.from({ length: count }, () => 'scored'), ...Array.from({ length: count }, () => 'failed')])
+  const { scores } = await heed.listScores({ scorerId: 'endless' })
+  expect(scores.map(({ attempts, error }) => [attempts >= 8, String(error?.message).includes('No score after')])).toEqual(scores.map(() => [true, true]))
+}, 150_000)
+
+it('[J4.5] what a scorer does not change or read is its own too: fields may be replaced, and are made when they are read', async () => {
+  const seen: unknown[] = []
+  const reads = (id: string): ScorerLike => createScorer({ id, description: 'd', type: 'agent' }).generateScore(({ run }) => {
+    seen.push([Object.keys(run.input), textOf(run.input.inputMessages), run.input.inputMessages[0]?.createdAt instanceof Date, run.input.systemMessages])
+    run.input.inputMessages[0]?.createdAt.setTime(0)
+    seen.push((run.input.inputMessages[0]?.createdAt.getTime() ?? 0) === 0)
+    run.input.inputMessages = []
+    run.input.systemMessages.push('changed')
+    return structuredClone(run.input).inputMessages.length
+  })
+  const { agent, settled } = open({ a: { scorer: reads('a') }, b: { scorer: reads('b') } })
+  await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await settled(2)
+  const once = [[['inputMessages', 'rememberedMessages', 'systemMessages'], 'How?', true, ['You plan trips.', 'changed']], true]
+  expect(seen).toEqual([...once, ...once])
+})

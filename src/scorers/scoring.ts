@@ -96,7 +96,7 @@ export class Scoring implements BackgroundService {
     const limit = Math.min(most, this.#claimed)
     const now = clock.now()
     const due = await store.claimScores({ now, until: now + scoreClaimMs, limit, agentIds: this.#agentIds() })
-    let quick: Settled[] = []
+    const quick: Settled[] = []
     const slow = new Set<Promise<void>>()
     for (const row of due) {
       if (slow.size >= atOnce) {
@@ -139,7 +139,7 @@ export class Scoring implements BackgroundService {
       this.#justRead = { runId: row.runId, found }
       return () => Promise.resolve(found)
     } catch (error) {
-      return () => Promise.reject(error as Error)
+      return () => Promise.reject(error)
     }
   }
 
@@ -157,15 +157,17 @@ export class Scoring implements BackgroundService {
     }
   }
 
-  /** In a span of its own: the run that is scored has ended. */
+  /** In a span of its own, linked to that of the run, which has ended. */
   async #traced(row: ScoreRow, score: () => Promise<ScorerResult>): Promise<ScorerResult> {
     const { tracing } = this.#runtime
     const telemetry = telemetryFor(tracing)
     if (!telemetry) return score()
-    const { scorerId, version, runId, threadId, agentId, attempts } = row
+    const { scorerId, version, runId, threadId, agentId, attempts, traceId, spanId } = row
+    const links = traceId !== undefined && spanId !== undefined ? [{ context: { traceId, spanId, traceFlags: 1, isRemote: true } }] : []
     const operation = new Operation(telemetry, {
       name: `evaluate ${scorerId}`,
       parent: undefined,
+      links,
       options: tracing || {},
       attributes: {
         'gen_ai.operation.name': 'evaluate', 'gen_ai.evaluation.name': scorerId, 'gen_ai.agent.id': agentId,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { expect, it, onTestFinished } from 'vitest'
-import { Agent, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
+import { Agent, createTool, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { createAnswerRelevancyScorer, createScorer, textOf, type ScorerLike } from '../../src/scorers/index.ts'
 import { sampledScorers } from '../../src/scorers/sampling.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -52,6 +53,25 @@ it('[J4.1] a run on a thread is scored after it finished, with its input, instru
     runId: score?.runId, output: 'By train.', metrics: { usage: { outputTokens: 2 }, steps: 1, durationMs: expect.any(Number) as number },
     input: { inputMessages: 'How?', rememberedMessages: 'Where?\nSintra.', systemMessages: ['You plan trips.'] },
   })
+})
+
+it('[J4.10] a score names what it is about: run, steps, scorer with its version, and the version of the agent', async () => {
+  const look = createTool({ id: 'look', inputSchema: { type: 'object' }, execute: async () => 'A train.' })
+  const script: Script = [{ toolCalls: [{ toolName: 'look', input: {} }] }, 'By train.', 'By train.']
+  const agent = new Agent({ id: 'guide', instructions: 'You plan trips.', model: scriptedModel(script), tools: { look }, scorers: { short: { scorer: short } } })
+  const editor = new HeedEditor()
+  const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), editor, logger: silentLogger, notifications: { dispatch: { enabled: false } } })
+  onTestFinished(() => heed.close())
+  const first = await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await editor.save('guide', { base: 0, instructions: 'Be brief.', by: 'ann' })
+  await editor.publish('guide', { version: 1, expected: 0, by: 'ann' })
+  const second = await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await heed.tick()
+  const about = { ...thread, agentId: 'guide', scorerId: 'short', version: '1', state: 'scored' }
+  const { scores } = await heed.listScores()
+  expect(scores).toMatchObject([{ ...about, runId: second.runId, steps: 1, agentVersion: 1 }, { ...about, runId: first.runId, steps: 2 }])
+  // No release, and no tracer.
+  expect(Object.keys(scores[1] ?? {})).not.toEqual(expect.arrayContaining(['traceId']))
 })
 
 it('[J4.4] scores are listed by thread, resource, run, agent, scorer and state, in pages', async () => {

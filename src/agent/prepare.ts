@@ -146,7 +146,8 @@ async function resolveSetup(
   }
   if (config.scorers && request.fence) {
     const sampled = sampledScorers(await resolveScorers(config, requestContext, agent.id), request.runId)
-    const rows = sampled.map(({ id, version }) => ({ scorerId: id, version }))
+    const about = { ...request.trace?.ids, ...(edited ? { agentVersion: edited.edit.version } : {}) }
+    const rows = sampled.map(({ id, version }) => ({ scorerId: id, version, ...about }))
     if (rows.length > 0) setup.scores = { rows, onStored: () => site.scoring.wake() }
   }
   if (edited) setup.edit = edited.edit

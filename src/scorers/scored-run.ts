@@ -1,3 +1,4 @@
+import { copyPlain } from '../base/json.ts'
 import type { Usage } from '../message/chunk.ts'
 import { joinRows } from '../message/join.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -28,21 +29,56 @@ export async function readStoredRun(store: ThreadStore, { threadId, resourceId, 
   const input = prompt.rows.filter((row) => row.runId === runId)
   const added = [...input, ...(await rowsOfRun(store, scope, runId, last.seq))]
   const output = joinRows(added.filter((row) => row.role === 'assistant'))
+  const { rows, head } = prompt
   return {
     run,
     scored: {
       runId,
-      input: {
-        inputMessages: joinRows(input.filter(isInput)),
-        rememberedMessages: joinRows(prompt.rows.filter((row) => row.runId !== runId)),
-        systemMessages: prompt.head ? systemTexts(prompt.head.text) : [],
-      },
+      input: onDemand<AgentScorerInput>({
+        inputMessages: () => joinRows(input.filter(isInput)),
+        rememberedMessages: () => joinRows(rows.filter((row) => row.runId !== runId)),
+        systemMessages: () => (head ? systemTexts(head.text) : []),
+      }),
       output,
       ...(run.endedAt !== undefined && run.usage
         ? { metrics: { durationMs: run.endedAt - run.startedAt, usage: run.usage as object as Usage, steps: run.step } }
         : {}),
     },
   }
+}
+
+/** The run for one scorer, as a copy. What the scorer does not read is not copied. */
+export function copyForScorer({ scored }: StoredRun): ScorerRun<AgentScorerInput, Message[]> {
+  const { input, output, metrics, ...rest } = scored
+  return {
+    ...rest,
+    input: onDemand<AgentScorerInput>({
+      inputMessages: () => copyMessages(input.inputMessages),
+      rememberedMessages: () => copyMessages(input.rememberedMessages),
+      systemMessages: () => [...input.systemMessages],
+    }),
+    output: copyMessages(output),
+    ...(metrics ? { metrics: copyPlain(metrics) } : {}),
+  }
+}
+
+function copyMessages(messages: readonly Message[]): Message[] {
+  return messages.map((message) => ({ ...copyPlain(message), createdAt: new Date(message.createdAt) }))
+}
+
+/** An object whose fields are made when they are first read. */
+function onDemand<T extends object>(makers: { [Key in keyof T]: () => T[Key] }): T {
+  const object = {} as T
+  for (const key of Object.keys(makers) as Array<keyof T>) {
+    const set = (value: T[keyof T]) => Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+    const get = () => {
+      const value = makers[key]()
+      set(value)
+      return value
+    }
+    Object.defineProperty(object, key, { get, set, enumerable: true, configurable: true })
+  }
+  return object
 }
 
 /** The rows that a run appended after its first prompt. The rows of the next run follow them. */

@@ -1,21 +1,29 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
+import { untilAborted } from '../base/promises.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { restoreOptions } from '../thread/send/stored-options.ts'
 import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { Dispatcher, type DispatchSettings } from '../schedule/dispatcher.ts'
+import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/dispatcher.ts'
 import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
 import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
-import type { ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
+import type { AgentScorers, ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
-import { readStoredRun, type StoredRun } from './scored-run.ts'
+import { copyForScorer, readStoredRun, type StoredRun } from './scored-run.ts'
 
-type ReadRun = (row: ScoreRow) => Promise<StoredRun | undefined>
+/** A run with what its scorers are found by. */
+interface ReadRun extends StoredRun {
+  options: AgentExecutionOptions
+  scorers: AgentScorers
+}
 
-/** How many runs a process scores at a time: judges must not take the connections of the agents. */
+/** How many scorers that take their time work at once: judges must not take the connections of the agents. */
 const atOnce = 4
+/** How many scores are claimed at once while scorers answer at once, as those in code do: they share their transactions. */
+const mostClaimed = 32
 /** For how long a scorer may work. A claim lasts longer, so that no other process begins the same work. */
 const longestMs = 240_000
 const scoreClaimMs = 300_000
@@ -29,17 +37,18 @@ const quietMs = 250
 export class Scoring implements BackgroundService {
   readonly #runtime: ThreadRuntime
   readonly #dispatcher: Dispatcher
-  readonly #closing = new AbortController()
-  /** The runs of the claim before, where another one follows it. */
-  #justRead: ReadonlyMap<string, Promise<StoredRun | undefined>> = new Map()
+  /** What ends the scorers that work. */
+  readonly #working = new Set<AbortController>()
+  #closed = false
+  /** How many scores the next claim takes. */
+  #claimed = mostClaimed
+  /** The run that was scored last: the next claim may have other scorers of it. */
+  #justRead: { runId: string; found: ReadRun | undefined } | undefined
 
   constructor(runtime: ThreadRuntime, settings: DispatchSettings) {
     this.#runtime = runtime
-    this.#dispatcher = new Dispatcher(runtime, { ...settings, batchSize: atOnce, cron: undefined }, {
-      dispatch: async (limit) => {
-        const taken = await this.#dispatch(limit)
-        return { taken, done: taken }
-      },
+    this.#dispatcher = new Dispatcher(runtime, { ...settings, batchSize: mostClaimed, cron: undefined }, {
+      dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => runtime.store.nextScoreDue(this.#agentIds()),
     })
   }
@@ -65,7 +74,7 @@ export class Scoring implements BackgroundService {
     if (limit === undefined) return this.#dispatcher.dispatchAll()
     let scored = 0
     while (scored < limit) {
-      const done = await this.#dispatcher.dispatchOnce(Math.min(limit - scored, atOnce))
+      const done = await this.#dispatcher.dispatchOnce(Math.min(limit - scored, mostClaimed))
       if (done === 0) break
       scored += done
     }
@@ -73,52 +82,92 @@ export class Scoring implements BackgroundService {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new HeedError('closed', 'The process closes.'))
+    this.#closed = true
+    for (const stop of this.#working) stop.abort(closed())
     await this.#dispatcher.close()
   }
 
-  async #dispatch(limit: number): Promise<number> {
+  /**
+   * Scores what is due, one after the other: between two scorers the process does its other work. What a scorer in code gave is stored with
+   * that of others, in one transaction. One that takes its time, such as a judge, goes on beside the others.
+   */
+  async #dispatch(most: number): Promise<Dispatched> {
     const { store, clock } = this.#runtime
+    const limit = Math.min(most, this.#claimed)
     const now = clock.now()
     const due = await store.claimScores({ now, until: now + scoreClaimMs, limit, agentIds: this.#agentIds() })
-    // The scorers of a run read it once.
-    const found = new Map<string, Promise<StoredRun | undefined>>()
-    const read = (row: ScoreRow) => {
-      const reading = found.get(row.runId) ?? this.#justRead.get(row.runId) ?? readStoredRun(store, row)
-      found.set(row.runId, reading)
-      return reading
+    const quick: Settled[] = []
+    const slow = new Set<Promise<void>>()
+    for (const row of due) {
+      if (slow.size >= atOnce) {
+        await this.#store(quick.splice(0))
+        await Promise.race(slow)
+      }
+      if (this.#closed) break
+      // It would end after its claim.
+      const isLate = clock.now() > now + scoreClaimMs - longestMs
+      const scoring = isLate ? Promise.resolve(notBegun(row, clock.now())) : this.#settle(row, await this.#read(row))
+      const settled = await Promise.race([scoring, setImmediate(pending)])
+      if (settled !== pending) quick.push(...settled)
+      else {
+        const later: Promise<void> = scoring.then((given) => this.#store(given)).finally(() => slow.delete(later))
+        slow.add(later)
+      }
     }
-    await Promise.all(due.map((row) => this.#settle(row, read)))
-    // The next claim follows at once, and may have other scorers of the same run.
-    this.#justRead = due.length === limit ? found : new Map()
-    return due.length
+    this.#claimed = slow.size > 0 ? atOnce : mostClaimed
+    await Promise.all([this.#store(quick), ...slow])
+    if (due.length < limit) this.#justRead = undefined
+    return { taken: due.length === limit ? most : due.length, done: due.length }
   }
 
-  /** Scores a run and stores what became of it. A process that closes leaves its claims, which expire. */
-  async #settle(row: ScoreRow, read: ReadRun): Promise<void> {
-    const { store, clock, logger } = this.#runtime
-    let settlement: ScoreSettlement
+  /** Writes that come together share a transaction. */
+  async #store(settled: readonly Settled[]): Promise<void> {
+    const { store, clock } = this.#runtime
+    await Promise.all(settled.map(({ row, settlement }) => store.settleScore(row, settlement, clock.now())))
+  }
+
+  /** The scorers of a run read it once. */
+  async #read(row: ScoreRow): Promise<() => Promise<ReadRun | undefined>> {
+    if (this.#justRead?.runId === row.runId) {
+      const { found } = this.#justRead
+      return () => Promise.resolve(found)
+    }
     try {
-      settlement = settlementOf(await this.#traced(row, () => this.#score(row, read)))
+      const stored = await readStoredRun(this.#runtime.store, row)
+      const { options } = restoreOptions(stored?.run.options ?? {}, undefined)
+      const found = stored && { ...stored, options, scorers: (await this.#runtime.agent(row.agentId).scorers?.(options)) ?? {} }
+      this.#justRead = { runId: row.runId, found }
+      return () => Promise.resolve(found)
     } catch (error) {
-      if (this.#closing.signal.aborted) return
+      return () => Promise.reject(error)
+    }
+  }
+
+  /** Scores a run. A process that closes leaves its claims, which expire. */
+  async #settle(row: ScoreRow, read: () => Promise<ReadRun | undefined>): Promise<Settled[]> {
+    const { clock, logger } = this.#runtime
+    try {
+      return [{ row, settlement: settlementOf(await this.#traced(row, async () => this.#score(row, await read()))) }]
+    } catch (error) {
+      if (this.#closed) return []
       const { scorerId, runId, attempts } = row
       logger.warn('a run could not be scored', { scorerId, runId, attempts, error: describe(error) })
       const retryAt = attempts < maxAttempts ? clock.now() + Math.min(longestRetryMs, firstRetryMs * 4 ** (attempts - 1)) : undefined
-      settlement = { state: 'failed', error: errorOf(error), ...(retryAt === undefined ? {} : { retryAt }) }
+      return [{ row, settlement: { state: 'failed', error: errorOf(error), ...(retryAt === undefined ? {} : { retryAt }) } }]
     }
-    await store.settleScore(row, settlement, clock.now())
   }
 
-  /** In a span of its own: the run that is scored has ended. */
+  /** In a span of its own, linked to that of the run, which has ended. */
   async #traced(row: ScoreRow, score: () => Promise<ScorerResult>): Promise<ScorerResult> {
     const { tracing } = this.#runtime
     const telemetry = telemetryFor(tracing)
     if (!telemetry) return score()
-    const { scorerId, version, runId, threadId, agentId, attempts } = row
+    const { scorerId, version, runId, threadId, agentId, attempts, traceId, spanId } = row
+    const links = traceId !== undefined && spanId !== undefined ? [{ context: { traceId, spanId, traceFlags: 1, isRemote: true } }] : []
     const operation = new Operation(telemetry, {
       name: `evaluate ${scorerId}`,
       parent: undefined,
+      links,
       options: tracing || {},
       attributes: {
         'gen_ai.operation.name': 'evaluate', 'gen_ai.evaluation.name': scorerId, 'gen_ai.agent.id': agentId,
@@ -138,23 +187,24 @@ export class Scoring implements BackgroundService {
     }
   }
 
-  async #score(row: ScoreRow, read: ReadRun): Promise<ScorerResult> {
-    const found = await read(row)
+  async #score(row: ScoreRow, found: ReadRun | undefined): Promise<ScorerResult> {
     if (!found) return { runId: row.runId, notScorable: { step: 'preprocess', reason: 'The rows of the run were deleted.' } }
-    const { options } = restoreOptions(found.run.options, undefined)
-    const scorer = await this.#scorerOf(row, options)
-    const { clock } = this.#runtime
-    const late = new AbortController()
-    const timer = clock.after(longestMs, () => late.abort(new HeedError('scorer_failed', `No score after ${longestMs} ms.`)))
-    const abortSignal = AbortSignal.any([late.signal, this.#closing.signal])
-    // A copy: a scorer that changes what it gets changes nothing for the others.
-    const scored = structuredClone(found.scored)
+    const scorer = scorerOf(row, found.scorers)
+    // A scorer that changes what it gets changes nothing for the others.
+    const scored = copyForScorer(found)
+    const output = scorer.type === 'trajectory' ? trajectoryOf(scored.output) : scored.output
+    const requestContext = found.options.requestContext?.toJSON() ?? {}
+    const stop = new AbortController()
+    this.#working.add(stop)
+    const late = () => stop.abort(new HeedError('scorer_failed', `No score after ${longestMs} ms.`))
+    const timer = this.#runtime.clock.after(longestMs, late)
     try {
-      const output = scorer.type === 'trajectory' ? trajectoryOf(scored.output) : scored.output
-      const requestContext = options.requestContext?.toJSON() ?? {}
-      return await scorer.run({ ...scored, output, requestContext, abortSignal } as ScorerRun<never, never>)
+      const run = { ...scored, output, requestContext, abortSignal: stop.signal } as ScorerRun<never, never>
+      // A scorer that never ends must not end the scoring of all others.
+      return await untilAborted(scorer.run(run), stop.signal)
     } finally {
       timer.cancel()
+      this.#working.delete(stop)
     }
   }
 
@@ -162,13 +212,29 @@ export class Scoring implements BackgroundService {
   #agentIds(): string[] {
     return this.#runtime.agentIds().filter((id) => this.#runtime.agent(id).scorers !== undefined)
   }
+}
 
-  async #scorerOf({ agentId, scorerId, version }: ScoreRow, options: AgentExecutionOptions): Promise<ScorerLike> {
-    const entries = Object.values((await this.#runtime.agent(agentId).scorers?.(options)) ?? {})
-    const scorer = entries.find((entry) => entry?.scorer.id === scorerId && entry.scorer.version === version)?.scorer
-    if (scorer) return scorer
-    throw new HeedError('scorer_failed', `Agent '${agentId}' has no scorer '${scorerId}' of version '${version}' in this process.`)
-  }
+interface Settled {
+  row: ScoreRow
+  settlement: ScoreSettlement
+}
+
+const pending: unique symbol = Symbol('pending')
+
+function closed(): HeedError {
+  return new HeedError('closed', 'The process closes.')
+}
+
+/** Scorers before it took too long: it is due again at once, for whichever process is free. */
+function notBegun(row: ScoreRow, now: number): Settled[] {
+  const error = { code: 'scorer_failed', message: 'Not begun: other scorers took too long.' }
+  return [{ row, settlement: { state: 'failed', error, retryAt: now } }]
+}
+
+function scorerOf({ agentId, scorerId, version }: ScoreRow, scorers: AgentScorers): ScorerLike {
+  const entry = Object.values(scorers).find((one) => one?.scorer.id === scorerId && one.scorer.version === version)
+  if (entry) return entry.scorer
+  throw new HeedError('scorer_failed', `Agent '${agentId}' has no scorer '${scorerId}' of version '${version}' in this process.`)
 }
 
 function settlementOf(result: ScorerResult): ScoreSettlement {

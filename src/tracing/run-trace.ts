@@ -66,6 +66,12 @@ export class RunTrace {
     return this.#operation.context
   }
 
+  /** The names of its trace and span; undefined where no tracer makes spans. */
+  get ids(): { traceId: string; spanId: string } | undefined {
+    const span = this.#operation.spanContext
+    return span && { traceId: span.traceId, spanId: span.spanId }
+  }
+
   within<T>(work: () => T): T {
     return this.#operation.within(work)
   }

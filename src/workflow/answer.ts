@@ -1,5 +1,6 @@
 import { HeedError } from '../base/errors.ts'
-import { stepError, toJSONValue } from './call-step.ts'
+import { stepError, validated } from './call-step.ts'
+import { toJSONValue } from './json-value.ts'
 import type { AskContext } from './plan/graph.ts'
 import type { Question, StepRow } from './plan/plan.ts'
 
@@ -9,7 +10,7 @@ export async function answerOf(question: Question, context: AskContext, now: num
   const row = { path, stepId: id, kind: 'ask', attempt: 1, startedAt: now } as const
   try {
     if (kind === 'conditions') return { ...row, status: 'success', output: await chosenBranches(question, context), endedAt: now }
-    const answer = await question.ask?.(context)
+    const answer = kind === 'input' || kind === 'output' ? await checkedValue(question, context) : await question.ask?.(context)
     if (kind === 'sleep' || kind === 'sleepUntil')
       return { ...row, kind: 'sleep', status: 'waiting', dueAt: endOfSleep(question, answer, now) }
     const output = toJSONValue(kind === 'condition' ? Boolean(answer) : answer, `the result of '${id}'`)
@@ -19,10 +20,17 @@ export async function answerOf(question: Question, context: AskContext, now: num
   }
 }
 
+/** What the schema of a workflow makes of its input or output. */
+function checkedValue({ kind, graph }: Question, { inputData }: AskContext): Promise<unknown> {
+  const [schema, code] = kind === 'input' ? [graph.inputSchema, 'step_input_invalid'] as const
+    : [graph.outputSchema, 'step_output_invalid'] as const
+  return validated(schema, inputData, `The ${kind} of workflow '${graph.id}'`, code)
+}
+
 /** The branches whose conditions are true; with `first`, only the first of them. */
 async function chosenBranches({ node }: Question, context: AskContext): Promise<number[]> {
   const chosen: number[] = []
-  if (node.kind !== 'branch') return chosen
+  if (node?.kind !== 'branch') return chosen
   for (const [index, condition] of node.conditions.entries()) {
     if (!(await condition(context))) continue
     chosen.push(index)

@@ -1,10 +1,11 @@
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
-import type { JSONObject, JSONValue } from '../base/json.ts'
+import { copyPlain, type JSONObject, type JSONValue } from '../base/json.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ChildCall, Usage } from '../message/chunk.ts'
+import { toJSONValue } from './json-value.ts'
 import { setStepNesting, type AnyStep, type CodeStep, type StepContext, type StepNesting } from './step.ts'
 
 /** What a call of a step needs of its run. */
@@ -64,15 +65,13 @@ async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<
     left ??= settled
     throw new Leaving('The step has left: suspend(), bail() and abort() end it. Do not catch this error.')
   }
-  const limit = new AbortController()
-  const timer = step.timeoutMs === undefined ? undefined : call.clock.after(step.timeoutMs, () => limit.abort(timedOut(step)))
-  const abortSignal = AbortSignal.any([call.abortSignal, limit.signal])
+  const limits = new StepLimits(call)
   try {
     const schema = call.validateInputs ? step.inputSchema : undefined
     const inputData = await validated(schema, call.input, `The input of step '${step.id}'`, 'step_input_invalid')
     const context: StepContext = {
       inputData,
-      state: structuredClone(call.state),
+      state: copyPlain(call.state),
       setState(change) {
         state = { ...state, ...(toJSONValue(change, `the state of step '${step.id}'`) as JSONObject) }
       },
@@ -83,7 +82,9 @@ async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<
       }),
       bail: (result) => leave({ kind: 'bailed', output: toJSONValue(result, `the result of step '${step.id}'`), state }),
       abort: () => leave({ kind: 'canceled' }),
-      abortSignal,
+      get abortSignal() {
+        return limits.signal
+      },
       runId: call.runId,
       workflowId: call.workflowId,
       resourceId: call.resourceId,
@@ -96,7 +97,7 @@ async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<
     }
     setStepNesting(context, {
       ...call.nesting,
-      isHandedOver: () => isHeedError(abortSignal.reason) && handedOver.has(abortSignal.reason.code),
+      isHandedOver: () => limits.isHandedOver,
       suspend: (payload, child) => leave({ kind: 'suspended', payload, child, state }),
       addUsage: onUsage,
     })
@@ -105,7 +106,7 @@ async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<
         step.requestContextSchema, call.requestContext.all, `The request context of step '${step.id}'`,
         'invalid_request_context',
       )
-    const output = await Promise.race([Promise.resolve(step.execute(context)), rejection(abortSignal)])
+    const output = await limits.race(step.execute(context))
     if (left) return await checkedSuspension(step, left)
     const checked = await validated(step.outputSchema, output, `The output of step '${step.id}'`, 'step_output_invalid')
     return { kind: 'success', output: toJSONValue(checked, `the output of step '${step.id}'`), state }
@@ -113,8 +114,7 @@ async function settle(call: StepCall, onUsage: (usage: Usage) => void): Promise<
     if (left) return checkedSuspension(step, left)
     return failure(error)
   } finally {
-    timer?.cancel()
-    limit.abort()
+    limits.end()
   }
 }
 
@@ -162,33 +162,56 @@ export async function validated(
   )
 }
 
-/** The most characters that a value of a run may have as JSON. */
-export const mostOfValue: number = 16 * 1024 * 1024
+/** What ends an attempt before its code does: the end of the run, and `timeoutMs`. */
+class StepLimits {
+  readonly #call: StepCall
+  readonly #timer: Timer | undefined
+  /** Made when the step reads it: most steps do not, and a signal costs more than a small step. */
+  #own: AbortController | undefined
+  #signal: AbortSignal | undefined
+  #ended = Promise.withResolvers<never>()
+  #timeout: HeedError | undefined
+  readonly #onAbort = () => this.#ended.reject(this.#call.abortSignal.reason)
 
-/** A value as it is stored and as the next step reads it. */
-export function toJSONValue(value: unknown, subject: string): JSONValue | undefined {
-  const text = asJSON(value, subject)
-  if (text === undefined) return undefined
-  if (text.length <= mostOfValue) return JSON.parse(text) as JSONValue
-  const size = `${subject} has ${text.length} characters as JSON; a run stores at most ${mostOfValue}.`
-  const message = `${size} Store it elsewhere, and pass its name.`
-  throw new HeedError('step_output_invalid', message, { details: { characters: text.length, most: mostOfValue } })
-}
-
-function asJSON(value: unknown, subject: string): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch (cause) {
-    throw new HeedError('step_output_invalid', `${subject} can't be stored as JSON: ${describe(cause)}`, { cause })
+  constructor(call: StepCall) {
+    this.#call = call
+    const { step, clock, abortSignal } = call
+    // A call that ends first never waits for it.
+    this.#ended.promise.catch(() => {})
+    if (step.timeoutMs !== undefined) this.#timer = clock.after(step.timeoutMs, () => this.#expire())
+    if (abortSignal.aborted) this.#onAbort()
+    else abortSignal.addEventListener('abort', this.#onAbort)
   }
-}
 
-function rejection(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  if (signal.aborted) onAbort()
-  else signal.addEventListener('abort', onAbort, { once: true })
-  return promise
+  get signal(): AbortSignal {
+    if (this.#signal) return this.#signal
+    this.#own = new AbortController()
+    if (this.#timeout) this.#own.abort(this.#timeout)
+    return (this.#signal = AbortSignal.any([this.#call.abortSignal, this.#own.signal]))
+  }
+
+  /** Another process continues the run; false where the attempt had timed out before. */
+  get isHandedOver(): boolean {
+    const { reason } = this.#call.abortSignal as { reason: unknown }
+    return this.#timeout === undefined && isHeedError(reason) && handedOver.has(reason.code)
+  }
+
+  race(work: unknown): Promise<unknown> {
+    return Promise.race([work, this.#ended.promise])
+  }
+
+  #expire(): void {
+    this.#timeout = timedOut(this.#call.step)
+    this.#own?.abort(this.#timeout)
+    this.#ended.reject(this.#timeout)
+  }
+
+  /** What the step has begun with its signal, and left, ends too. */
+  end(): void {
+    this.#timer?.cancel()
+    this.#call.abortSignal.removeEventListener('abort', this.#onAbort)
+    this.#own?.abort()
+  }
 }
 
 function timedOut({ id, timeoutMs }: CodeStep): HeedError {

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
-import { isSamePlain } from '../base/json.ts'
+import { copyPlain, isSamePlain } from '../base/json.ts'
 import type { Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { Usage } from '../message/chunk.ts'
@@ -57,6 +57,8 @@ export interface ExecutionHost {
   /** Stores the rows and returns the commands that have arrived since, in one transaction. */
   commit(commit: ExecutionCommit): Promise<Command[]>
   emit(chunk: WorkflowChunk): void
+  /** False where no reader has the chunks: none are made. */
+  readonly isWatched?: boolean
   /** Executes an attempt of a step in a span. */
   traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<SettledCall>): Promise<SettledCall>
   /** The thread of the run; absent in memory. */
@@ -222,7 +224,7 @@ export class Execution {
   async #answer(question: Question): Promise<void> {
     const { node } = question
     const now = this.#host.clock.now()
-    if (question.kind === 'event' && node.kind === 'event') return this.#awaitEvent(node, question.path, now)
+    if (node?.kind === 'event') return this.#awaitEvent(node, question.path, now)
     const row = await answerOf(question, this.#askContext(question), now)
     this.#put(row)
     if (row.status === 'waiting') this.#publish('workflow-step-waiting', { id: row.stepId, stepCallId: row.path, dueAt: row.dueAt })
@@ -244,8 +246,8 @@ export class Execution {
 
   #askContext({ path, graph, input, iterationCount }: Question): AskContext {
     return {
-      inputData: structuredClone(input),
-      state: structuredClone(this.head.state),
+      inputData: copyPlain(input),
+      state: copyPlain(this.head.state),
       getInitData: <T>() => this.#initData(path) as T,
       getStepResult: (step) => this.#resultOf(path, step),
       iterationCount,
@@ -257,11 +259,11 @@ export class Execution {
 
   /** The input of the workflow that a path is in. */
   #initData(path: string): JSONValue | undefined {
-    return structuredClone(this.#planner.inputOf(graphPath(path)))
+    return copyPlain(this.#planner.inputOf(graphPath(path)))
   }
 
   #resultOf(path: string, step: { id: string } | string): JSONValue | null {
-    return structuredClone(this.#planner.outputs.get(outputKey(path, typeof step === 'string' ? step : step.id))) ?? null
+    return copyPlain(this.#planner.outputs.get(outputKey(path, typeof step === 'string' ? step : step.id))) ?? null
   }
 
   /** Marks the planned steps as begun. They are called when that is stored. */
@@ -287,10 +289,11 @@ export class Execution {
     const row = this.#rows.get(path) as StepRow
     this.#running.add(path)
     const { head } = this
-    const base = structuredClone(head.state)
+    // A change of the state makes another object, so that this stays as it is.
+    const base = head.state
     const call = () => callStep({
       step,
-      input: structuredClone(row.input),
+      input: copyPlain(row.input),
       state: base,
       resume: row.resume,
       suspended: row.resume === undefined ? undefined : row.suspend?.payload,
@@ -411,7 +414,7 @@ export class Execution {
 
   async #finish(end: PlanEnd | undefined): Promise<void> {
     const { head } = this
-    this.#stop.abort(new HeedError('aborted', `Run ${head.runId} has ended.`))
+    if (this.#running.size > 0) this.#stop.abort(new HeedError('aborted', `Run ${head.runId} has ended.`))
     for (const row of this.#rows.values()) {
       if (!['running', 'waiting', 'suspended'].includes(row.status)) continue
       if (row.status === 'suspended') await this.#endChild(row)
@@ -454,7 +457,7 @@ export class Execution {
   }
 
   #publish(type: WorkflowChunk['type'], payload: Record<string, unknown>): void {
-    this.#chunks.push(this.#chunk(type, chunkPayload(payload)))
+    if (this.#host.isWatched !== false) this.#chunks.push(this.#chunk(type, chunkPayload(payload)))
   }
 
   #chunk(type: WorkflowChunk['type'], payload: Record<string, unknown>): WorkflowChunk {

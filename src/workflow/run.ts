@@ -2,8 +2,9 @@ import { checkName, checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
-import { toJSONValue, validated } from './call-step.ts'
+import { validated } from './call-step.ts'
 import type { WorkflowChunk } from './chunk.ts'
+import { toJSONValue } from './json-value.ts'
 import type { WorkflowGraph } from './plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
 import { unknownRun } from './place/memory-place.ts'
@@ -35,6 +36,7 @@ export interface TimeTravelArgs<State = unknown> {
   /** Its input, in place of the recorded one. */
   inputData?: unknown
   initialState?: State
+  /** In place of that of the recorded run. */
   requestContext?: RequestContext
   /** The id of the new run. */
   runId?: string
@@ -206,7 +208,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const started = await this.#place.start({
       runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
       state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
-      requestContext: args.requestContext ?? new RequestContext(),
+      requestContext: args.requestContext ?? stored.requestContext ?? new RequestContext(),
     })
     if (!started)
       throw new HeedError('id_taken', `There is a run '${run.runId}' already. Leave runId out.`, { details: { runId: run.runId } })

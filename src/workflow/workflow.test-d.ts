@@ -58,6 +58,14 @@ void createWorkflow({ id: 'outer', inputSchema: z.object({ city: z.string() }) }
   expectTypeOf(inputData).toEqualTypeOf<{ text: string }>()
 })
 
+// The last step gives what the schema of the workflow takes, and the result is what the schema makes of it.
+const made = createWorkflow({ id: 'made', inputSchema: z.object({ text: z.string() }), outputSchema: z.string().transform(Number) }).map(({ inputData }) => inputData.text).commit()
+void made.createRun().start({ inputData: { text: '7' } }).then((result) => {
+  if (result.status === 'success') expectTypeOf(result.result).toEqualTypeOf<number>()
+})
+// @ts-expect-error the schema takes a text
+void createWorkflow({ id: 'made', outputSchema: z.string().transform(Number) }).map(() => 7).commit()
+
 // The suspension and the answer have their types.
 void createStep({
   id: 'ask', suspendSchema: z.object({ question: z.string() }), resumeSchema: z.object({ ok: z.boolean() }), outputSchema: z.boolean(),

@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
+import { RequestContext } from '../run/request-context.ts'
 import { virtualClock } from '../testing/virtual-clock.ts'
 import { cloneStep, cloneWorkflow, createStep, createWorkflow } from './index.ts'
 import { MemoryPlace } from './place/memory-place.ts'
@@ -87,6 +89,22 @@ describe('the steps of a workflow in memory', () => {
     expect(result.path.map(({ path }) => path)).toEqual(['0/0', '0/1', '1.0/0', '1.0/1', '1.1'])
   })
 
+  it('[F1.17] are within schemas of the workflow: what it gives, and what one within it gets and gives, is checked and made by them', async () => {
+    const loose = (id: string) => createStep({ id, execute: ({ inputData }) => inputData }) as never
+    const inner = createWorkflow({ id: 'inner', inputSchema: z.object({ n: z.number().min(1), by: z.number().default(7) }), outputSchema: z.object({ n: z.number().max(5).transform((n) => `${n}`) }) })
+      .then(loose('in')).commit()
+    const outer = createWorkflow({ id: 'outer', inputSchema: number, outputSchema: z.object({ n: z.string(), all: z.boolean().default(true) }) }).then(inner as never).commit()
+    const done = await outer.createRun().start({ inputData: { n: 2 } })
+    expect(done).toMatchObject({ status: 'success', result: { n: '2', all: true }, steps: { 'inner.in': { payload: { n: 2, by: 7 } } } })
+    expect(await outer.createRun().start({ inputData: { n: 0 } }))
+      .toMatchObject({ status: 'failed', path: [], error: { code: 'step_input_invalid', message: expect.stringContaining("The input of workflow 'inner'") } })
+    expect(await outer.createRun().start({ inputData: { n: 6 } }))
+      .toMatchObject({ status: 'failed', error: { code: 'step_output_invalid', message: expect.stringContaining("The output of workflow 'inner'") } })
+    const wrong = createWorkflow({ id: 'wrong', inputSchema: number, outputSchema: z.object({ s: z.string() }) }).then(loose('any')).commit()
+    expect(await wrong.createRun().start({ inputData: { n: 1 } }))
+      .toMatchObject({ status: 'failed', error: { code: 'step_output_invalid', message: expect.stringContaining("The output of workflow 'wrong'") }, steps: { any: { status: 'success' } } })
+  })
+
   it('[F1.8] are tried again as often as they or the workflow say, and not after an error that would repeat', async () => {
     const counts: number[] = []
     const flaky = createStep({
@@ -157,6 +175,46 @@ describe('the steps of a workflow in memory', () => {
     expect(counts).toEqual({ a: 2, b: 1, c: 2 })
     expect(again.runId).not.toBe(run.runId)
     await expect(run.timeTravel({ step: 'unknown' })).rejects.toMatchObject({ code: 'invalid_argument' })
+  })
+
+  it('[F1.12] begin again with the request context of the first run, unless the caller passes another', async () => {
+    const tenant = createStep({ id: 'tenant', outputSchema: z.string(), execute: ({ requestContext }) => String(requestContext.get('tenant')) })
+    const workflow = createWorkflow({ id: 'again' }).then(tenant).commit()
+    const run = workflow.createRun()
+    await run.start({ requestContext: new RequestContext({ tenant: 'acme' }) })
+    expect(await run.timeTravel({ step: 'tenant' })).toMatchObject({ result: 'acme' })
+    expect(await run.timeTravel({ step: 'tenant', requestContext: new RequestContext({ tenant: 'other' }) })).toMatchObject({ result: 'other' })
+  })
+
+  it('[F1.18] are aborted when their run is deleted: its callers get an error, and a run without one ends nothing', async () => {
+    const aborted = vi.fn()
+    const began = Promise.withResolvers<void>()
+    const endless = createStep({
+      id: 'endless',
+      execute: ({ abortSignal }) => new Promise((_resolve, reject) => {
+        abortSignal.addEventListener('abort', () => {
+          aborted()
+          reject(abortSignal.reason as Error)
+        })
+        began.resolve()
+      }),
+    })
+    const workflow = createWorkflow({ id: 'endless-run' }).then(endless).commit()
+    const rejections = vi.fn()
+    process.on('unhandledRejection', rejections)
+    onTestFinished(() => void process.off('unhandledRejection', rejections))
+    const run = workflow.createRun({ runId: 'r1' })
+    await run.startAsync()
+    await began.promise
+    expect(await workflow.deleteWorkflowRunById('r1')).toBe(true)
+    expect(await run.status()).toBeNull()
+    const other = workflow.createRun({ runId: 'r2' })
+    const waiting = other.start()
+    await expect.poll(() => other.status()).toMatchObject({ steps: { endless: { status: 'running' } } })
+    await workflow.deleteWorkflowRunById('r2')
+    await expect(waiting).rejects.toMatchObject({ code: 'aborted' })
+    await setImmediate()
+    expect([aborted.mock.calls.length, rejections.mock.calls]).toEqual([2, []])
   })
 })
 

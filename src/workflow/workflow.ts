@@ -68,9 +68,11 @@ const configNames = ['id', 'description', 'inputSchema', 'outputSchema', 'stateS
 
 /**
  * Steps in an order. Build it with `then`, `parallel`, `branch`, `foreach`, `dowhile`, `dountil`, `map`, `sleep`, `sleepUntil` and
- * `waitForEvent`, end it with `commit()`, and start runs of it. `Prev` is what the last step gives.
+ * `waitForEvent`, end it with `commit()`, and start runs of it. `Prev` is what the last step gives, and `Last` what it has to give.
  */
-export class Workflow<WorkflowId extends string = string, Input = unknown, Output = unknown, State = unknown, Prev = unknown>
+export class Workflow<
+  WorkflowId extends string = string, Input = unknown, Output = unknown, State = unknown, Prev = unknown, Last = Output,
+>
   extends WorkflowRuns<Input, Output, State> implements Step<WorkflowId, Input, Output, State> {
   readonly id: WorkflowId
   readonly description: string | undefined
@@ -102,7 +104,7 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
    * call this.
    */
   // oxlint-disable-next-line unicorn/no-thenable -- the name of the specification
-  then<S extends Step<string, Prev, unknown, State>>(step: S): Workflow<WorkflowId, Input, Output, State, Out<S>> {
+  then<S extends Step<string, Prev, unknown, State>>(step: S): Workflow<WorkflowId, Input, Output, State, Out<S>, Last> {
     if (typeof step === 'function') {
       const message = `Workflow '${this.id}' was awaited, or returned by an async function. Its then() adds a step.`
       throw new HeedError('invalid_workflow', message)
@@ -113,7 +115,7 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
   /** Steps beside each other, with the same input. Their outputs are the fields of the next input, by their ids. */
   parallel<const Steps extends ReadonlyArray<Step<string, Prev, unknown, State>>>(
     steps: Steps,
-  ): Workflow<WorkflowId, Input, Output, State, Outputs<Steps>> {
+  ): Workflow<WorkflowId, Input, Output, State, Outputs<Steps>, Last> {
     if (!Array.isArray(steps)) throw refused('parallel()', 'called with a list of steps')
     return this.#add({ kind: 'parallel', children: steps.map((step: AnyStep) => childOf(step, 'parallel')) })
   }
@@ -126,7 +128,7 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
     readonly [(context: ConditionContext<Prev, State>) => MaybePromise<boolean>, Step<string, Prev, unknown, State>]
   >>(
     branches: Branches, options: { first?: boolean } = {},
-  ): Workflow<WorkflowId, Input, Output, State, Partial<Outputs<{ -readonly [Index in keyof Branches]: Branches[Index][1] }>>> {
+  ): Workflow<WorkflowId, Input, Output, State, Partial<Outputs<{ -readonly [Index in keyof Branches]: Branches[Index][1] }>>, Last> {
     checkNames('branch()', options, ['first'])
     if (!Array.isArray(branches)) throw refused('branch()', 'called with a list of [condition, step]')
     const pairs = branches as ReadonlyArray<readonly [Ask<boolean>, AnyStep]>
@@ -141,7 +143,7 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
   /** The step for each element of the list that the last step gave; the outputs are a list in the same order. */
   foreach<S extends Step<string, Item<Prev>, unknown, State>>(
     step: S, options: { concurrency?: number } = {},
-  ): Workflow<WorkflowId, Input, Output, State, Array<Out<S>>> {
+  ): Workflow<WorkflowId, Input, Output, State, Array<Out<S>>, Last> {
     checkNames('foreach()', options, ['concurrency'])
     const { concurrency = 1 } = options
     checkWhole('concurrency', concurrency, 1)
@@ -151,24 +153,24 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
   /** The step again and again, each time with what it gave before, while the condition is true after it. */
   dowhile<S extends Step<string, Prev, unknown, State>>(
     step: S, condition: (context: LoopContext<Out<S>, State>) => MaybePromise<boolean>,
-  ): Workflow<WorkflowId, Input, Output, State, Out<S>> {
+  ): Workflow<WorkflowId, Input, Output, State, Out<S>, Last> {
     return this.#loop(step, condition as Ask<boolean>, false)
   }
 
   /** The step again and again, each time with what it gave before, until the condition is true after it. */
   dountil<S extends Step<string, Prev, unknown, State>>(
     step: S, condition: (context: LoopContext<Out<S>, State>) => MaybePromise<boolean>,
-  ): Workflow<WorkflowId, Input, Output, State, Out<S>> {
+  ): Workflow<WorkflowId, Input, Output, State, Out<S>, Last> {
     return this.#loop(step, condition as Ask<boolean>, true)
   }
 
   /** What the next step gets, made by a function or field by field. Asked once; the answer is stored. */
   map<Answer>(
     map: (context: ConditionContext<Prev, State>) => MaybePromise<Answer>, options?: { id?: string },
-  ): Workflow<WorkflowId, Input, Output, State, Answer>
+  ): Workflow<WorkflowId, Input, Output, State, Answer, Last>
   map<const Fields extends Readonly<Record<string, MappedField>>>(
     map: Fields, options?: { id?: string },
-  ): Workflow<WorkflowId, Input, Output, State, Mapped<Fields>>
+  ): Workflow<WorkflowId, Input, Output, State, Mapped<Fields>, Last>
   map(map: unknown, options: { id?: string } = {}): never {
     checkNames('map()', options, ['id'])
     if (typeof map !== 'function') checkObject('map()', map)
@@ -200,7 +202,7 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
    */
   waitForEvent<EventSchema extends Schema = Schema>(
     name: string, options: { schema?: EventSchema; timeoutMs?: number } = {},
-  ): Workflow<WorkflowId, Input, Output, State, InferOutput<EventSchema>> {
+  ): Workflow<WorkflowId, Input, Output, State, InferOutput<EventSchema>, Last> {
     checkNames('waitForEvent()', options, ['schema', 'timeoutMs'])
     if (!isName(name)) throw refused('waitForEvent()', 'called with the name of an event')
     if (options.schema !== undefined) compileSchema(options.schema, `the schema of event '${name}'`)
@@ -209,9 +211,9 @@ export class Workflow<WorkflowId extends string = string, Input = unknown, Outpu
   }
 
   /** Ends the definition. Throws what is wrong with it. */
-  commit(this: Workflow<WorkflowId, Input, Output, State, Output>): Workflow<WorkflowId, Input, Output, State, Output> {
+  commit(this: Workflow<WorkflowId, Input, Output, State, Last, Last>): Workflow<WorkflowId, Input, Output, State, Output> {
     this.#graph ??= this.#freeze()
-    return this
+    return this as never
   }
 
   /** @internal */
@@ -276,7 +278,10 @@ export function createWorkflow<
   StateSchema extends Schema = Schema,
 >(
   config: WorkflowConfig<WorkflowId, InputSchema, OutputSchema, StateSchema>,
-): Workflow<WorkflowId, InferInput<InputSchema>, InferOutput<OutputSchema>, InferOutput<StateSchema>, InferOutput<InputSchema>> {
+): Workflow<
+  WorkflowId, InferInput<InputSchema>, InferOutput<OutputSchema>, InferOutput<StateSchema>, InferOutput<InputSchema>,
+  InferInput<OutputSchema>
+> {
   return new Workflow(config) as never
 }
 
@@ -290,9 +295,9 @@ export function cloneStep<const StepId extends string, In, Out, State>(
 }
 
 /** The same workflow under another id. */
-export function cloneWorkflow<const WorkflowId extends string, Input, Output, State, Prev>(
-  workflow: Workflow<string, Input, Output, State, Prev>, options: { id: WorkflowId },
-): Workflow<WorkflowId, Input, Output, State, Prev> {
+export function cloneWorkflow<const WorkflowId extends string, Input, Output, State, Prev, Last>(
+  workflow: Workflow<string, Input, Output, State, Prev, Last>, options: { id: WorkflowId },
+): Workflow<WorkflowId, Input, Output, State, Prev, Last> {
   if (!isWorkflow(workflow)) throw refused('cloneWorkflow()', 'called with a workflow')
   checkNames('cloneWorkflow()', options, ['id'])
   return workflow.copyAs(options.id) as never

@@ -6730,6 +6730,10 @@ export interface operations {
                 };
                 createdAt: string;
                 settledAt?: string;
+                traceId?: string;
+                spanId?: string;
+                steps?: number;
+                agentVersion?: number;
               }[];
             next?: number;
           };

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { expect, it, onTestFinished } from 'vitest'
-import { Agent, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
+import { Agent, createTool, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { createAnswerRelevancyScorer, createScorer, textOf, type ScorerLike } from '../../src/scorers/index.ts'
 import { sampledScorers } from '../../src/scorers/sampling.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -52,6 +53,25 @@ it('[J4.1] a run on a thread is scored after it finished, with its input, instru
     runId: score?.runId, output: 'By train.', metrics: { usage: { outputTokens: 2 }, steps: 1, durationMs: expect.any(Number) as number },
     input: { inputMessages: 'How?', rememberedMessages: 'Where?\nSintra.', systemMessages: ['You plan trips.'] },
   })
+})
+
+it('[J4.10] a score names what it is about: run, steps, scorer with its version, and the version of the agent', async () => {
+  const look = createTool({ id: 'look', inputSchema: { type: 'object' }, execute: async () => 'A train.' })
+  const script: Script = [{ toolCalls: [{ toolName: 'look', input: {} }] }, 'By train.', 'By train.']
+  const agent = new Agent({ id: 'guide', instructions: 'You plan trips.', model: scriptedModel(script), tools: { look }, scorers: { short: { scorer: short } } })
+  const editor = new HeedEditor()
+  const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), editor, logger: silentLogger, notifications: { dispatch: { enabled: false } } })
+  onTestFinished(() => heed.close())
+  const first = await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await editor.save('guide', { base: 0, instructions: 'Be brief.', by: 'ann' })
+  await editor.publish('guide', { version: 1, expected: 0, by: 'ann' })
+  const second = await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await heed.tick()
+  const about = { ...thread, agentId: 'guide', scorerId: 'short', version: '1', state: 'scored' }
+  const { scores } = await heed.listScores()
+  expect(scores).toMatchObject([{ ...about, runId: second.runId, steps: 1, agentVersion: 1 }, { ...about, runId: first.runId, steps: 2 }])
+  // No release, and no tracer.
+  expect(Object.keys(scores[1] ?? {})).not.toEqual(expect.arrayContaining(['traceId']))
 })
 
 it('[J4.4] scores are listed by thread, resource, run, agent, scorer and state, in pages', async () => {
@@ -193,4 +213,40 @@ it('[J1.4] [J4.5] a judge that lies about its format or never answers keeps its 
   // Each attempt asked the liar twice.
   expect([asked, errors.liar?.attempts, errors.silent?.attempts]).toEqual([16, 8, 8])
   expect(errors.silent?.message).toContain('No score after')
+})
+
+it('[J4.5] a scorer in code that never ends keeps an error, and costs no other run its scores', async () => {
+  const clock = virtualClock()
+  const endless = createScorer({ id: 'endless', description: 'd', type: 'agent' }).generateScore(() => new Promise<number>(() => {}))
+  const { agent, heed } = open({ endless: { scorer: endless }, short: { scorer: short } }, { clock })
+  const count = 6
+  for (let index = 0; index < count; index++) await agent.generate('How?', { memory: { thread: `thread-${index}`, resource: thread.resourceId } })
+  const states = async (scorerId: string) => (await heed.listScores({ scorerId })).scores.map(({ state }) => state)
+  await expect.poll(async () => {
+    await clock.advance(100)
+    return (await states('short')).filter((state) => state === 'scored').length
+  }, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+  await expect.poll(async () => {
+    await clock.advance(60_000)
+    return [...(await states('short')), ...(await states('endless'))]
+  }, { timeout: 120_000 }).toEqual([...Array.from({ length: count }, () => 'scored'), ...Array.from({ length: count }, () => 'failed')])
+  const { scores } = await heed.listScores({ scorerId: 'endless' })
+  expect(scores.map(({ attempts, error }) => [attempts >= 8, String(error?.message).includes('No score after')])).toEqual(scores.map(() => [true, true]))
+}, 150_000)
+
+it('[J4.5] what a scorer does not change or read is its own too: fields may be replaced, and are made when they are read', async () => {
+  const seen: unknown[] = []
+  const reads = (id: string): ScorerLike => createScorer({ id, description: 'd', type: 'agent' }).generateScore(({ run }) => {
+    seen.push([Object.keys(run.input), textOf(run.input.inputMessages), run.input.inputMessages[0]?.createdAt instanceof Date, run.input.systemMessages])
+    run.input.inputMessages[0]?.createdAt.setTime(0)
+    seen.push((run.input.inputMessages[0]?.createdAt.getTime() ?? 0) === 0)
+    run.input.inputMessages = []
+    run.input.systemMessages.push('changed')
+    return structuredClone(run.input).inputMessages.length
+  })
+  const { agent, settled } = open({ a: { scorer: reads('a') }, b: { scorer: reads('b') } })
+  await agent.generate('How?', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+  await settled(2)
+  const once = [[['inputMessages', 'rememberedMessages', 'systemMessages'], 'How?', true, ['You plan trips.', 'changed']], true]
+  expect(seen).toEqual([...once, ...once])
 })

@@ -5,7 +5,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { registerSdk } from './sdk.ts'
 
-it('[T1.8] [T1.2] a run of a workflow and the attempts of its steps are spans, and so is a score; what failed says so without its text', async () => {
+it('[T1.8] [T1.2] [J4.10] a run of a workflow and the attempts of its steps are spans, and so is a score; what failed says so without its text', async () => {
   const { spans, flush, tracer } = await registerSdk()
   let attempts = 0
   const look = createStep({ id: 'look', execute: () => tracer.startSpan('look up').end() })
@@ -32,5 +32,8 @@ it('[T1.8] [T1.2] a run of a workflow and the attempts of its steps are spans, a
   expect(named('look up')[0]?.parentSpanId).toBe(steps[0]?.spanId)
   expect(steps[1]?.attributes['error.type']).toBe('Error')
   expect(named('evaluate one')[0]?.attributes).toMatchObject({ 'gen_ai.evaluation.name': 'one', 'gen_ai.evaluation.score.value': 1, 'heed.run.id': runId, 'gen_ai.conversation.id': 't', 'gen_ai.agent.id': 'guide' })
+  const [invoked] = named('invoke_agent guide')
+  expect(named('evaluate one')[0]?.links).toMatchObject([{ traceId: invoked?.traceId, spanId: invoked?.spanId }])
+  expect((await heed.listScores()).scores).toMatchObject([{ runId, traceId: invoked?.traceId, spanId: invoked?.spanId, steps: 1, scorerId: 'one', version: '1' }])
   expect(JSON.stringify(spans, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain('1234')
 })

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Heed } from '../../src/heed/heed.ts'
+import { RequestContext } from '../../src/run/request-context.ts'
 import { silentLogger } from '../../src/base/logger.ts'
 import type { Storage } from '../../src/store/contract/storage.ts'
 import { InMemoryStore } from '../../src/store/sqlite/in-memory.ts'
@@ -104,6 +105,82 @@ describe('a run in a storage', () => {
     expect(await on(third).getWorkflowRunById('r1')).toMatchObject({ status: 'waiting' })
     await clock.advance(10_001)
     expect(await done).toMatchObject({ status: 'success', result: { n: 3 } })
+  })
+
+  it('[F1.8] counts the attempts of a step over restarts, and waits for the next one as long as it said', async () => {
+    const clock = virtualClock()
+    const file = newFile()
+    const storage = () => new LibSQLStore({ url: `file:${file}`, clock })
+    const counts: number[] = []
+    const flaky = () => createWorkflow({ id: 'sums', retryConfig: { attempts: 2, delay: 60_000 } }).then(createStep({
+      id: 'flaky',
+      execute: ({ retryCount }) => {
+        counts.push(retryCount)
+        throw new Error('no')
+      },
+    })).commit()
+    const first = processWith(storage(), { sums: flaky() }, clock)
+    await on(first).createRun({ runId: 'r1' }).startAsync()
+    await expect.poll(async () => (await on(first).getWorkflowRunById('r1'))?.status).toBe('waiting')
+    await first.close()
+    const second = processWith(storage(), { sums: flaky() }, clock)
+    await second.start()
+    await clock.advance(59_000)
+    expect(counts).toEqual([0])
+    await clock.advance(2_000)
+    await expect.poll(() => counts).toEqual([0, 1])
+    await expect.poll(async () => (await on(second).getWorkflowRunById('r1'))?.status).toBe('waiting')
+    await second.close()
+    const third = processWith(storage(), { sums: flaky() }, clock)
+    await third.start()
+    const done = on(third).createRun({ runId: 'r1' }).start()
+    await clock.advance(61_000)
+    expect(await done).toMatchObject({ status: 'failed', error: { message: 'no' }, steps: { flaky: { attempts: 3 } } })
+    expect(counts).toEqual([0, 1, 2])
+  })
+
+  it('[F1.12] begins again from a step with its request context, in another process', async () => {
+    const file = newFile()
+    const tenants = () => createWorkflow({ id: 'sums' }).then(createStep({ id: 'tenant', execute: ({ requestContext }) => requestContext.get('tenant') ?? null })).commit()
+    const first = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: tenants() })
+    await on(first).createRun({ runId: 'r1' }).start({ requestContext: new RequestContext({ tenant: 'acme' }) })
+    await first.close()
+    const second = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: tenants() })
+    expect(await on(second).createRun({ runId: 'r1' }).timeTravel({ step: 'tenant' })).toMatchObject({ status: 'success', result: 'acme' })
+  })
+
+  it('[F1.17] checks what a workflow within it gets and gives once, also where another process goes on', async () => {
+    const file = newFile()
+    let made = 0
+    const counted = number.transform(({ n }) => ({ n: n + 100, made: ++made }))
+    const within = () => createWorkflow({ id: 'inner', inputSchema: counted, outputSchema: number }).then(ask).commit()
+    const outer = () => createWorkflow({ id: 'sums', inputSchema: number, outputSchema: counted }).then(within()).commit()
+    const first = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: outer() })
+    expect(await on(first).createRun({ runId: 'r1' }).start({ inputData: { n: 1 } })).toMatchObject({ status: 'suspended' })
+    await first.close()
+    const second = processWith(new LibSQLStore({ url: `file:${file}` }), { sums: outer() })
+    expect(await on(second).createRun({ runId: 'r1' }).resume({ resumeData: { n: 1 } })).toMatchObject({ status: 'success', result: { n: 202, made: 2 } })
+  })
+
+  it('[F1.18] is deleted while it runs: its step is aborted, and who waits for it gets an error', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const began = Promise.withResolvers<void>()
+    const endless = createWorkflow({ id: 'sums' }).then(createStep({
+      id: 'endless',
+      execute: ({ abortSignal }) => new Promise((_resolve, reject) => {
+        began.resolve()
+        abortSignal.addEventListener('abort', () => {
+          aborted.resolve()
+          reject(abortSignal.reason as Error)
+        })
+      }),
+    })).commit()
+    const heed = processWith(new InMemoryStore(), { sums: endless })
+    const waiting = on(heed).createRun({ runId: 'r1' }).start()
+    const rejected = expect(waiting).rejects.toMatchObject({ code: 'not_found' })
+    await began.promise
+    expect(await on(heed).deleteWorkflowRunById('r1')).toBe(true)
+    await Promise.all([rejected, aborted.promise])
   })
 
   it('[F4.12] stores large values whole and leaves them out of its chunks, which say so; values above 16 MiB fail their step', async () => {

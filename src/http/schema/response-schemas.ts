@@ -346,6 +346,7 @@ const score = having(
   {
     key: count, threadId: text, resourceId: text, agentId: text, runId: text, scorerId: text, version: text, state: text, attempts: count,
     score: { type: 'number' }, reason: text, error: record, usage: record, createdAt: text, settledAt: text,
+    traceId: text, spanId: text, steps: count, agentVersion: count,
   },
   ['key', 'threadId', 'resourceId', 'agentId', 'runId', 'scorerId', 'version', 'state', 'attempts', 'createdAt'],
 )

@@ -6,6 +6,11 @@ export interface NewScore {
   scorerId: string
   /** The version of the scorer. A run has one score of a version. */
   version: string
+  /** The span of the run, where the run is traced. */
+  traceId?: string
+  spanId?: string
+  /** The version of the agent that the run had, where an editor gave it one. */
+  agentVersion?: number
 }
 
 /** `pending`: due, or claimed by a process. The others are final. */
@@ -19,6 +24,8 @@ export interface ScoreRow extends NewScore {
   resourceId: string
   agentId: string
   runId: string
+  /** How many steps the run took. Absent for scores of earlier versions of Heed. */
+  steps?: number
   state: ScoreState
   /** How often it was claimed. */
   attempts: number

@@ -1,5 +1,5 @@
 import { editSchema } from '../sql/edits/schema.ts'
-import { scoreSchema } from '../sql/scores/schema.ts'
+import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
@@ -91,4 +91,5 @@ export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
-  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage]
+  translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage,
+  translateTables(scoreOriginSchema)]

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema, workflowUsageSchema } from '../sql/usage.ts'
 import { editSchema } from '../sql/edits/schema.ts'
-import { scoreSchema } from '../sql/scores/schema.ts'
+import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
@@ -14,7 +14,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
  */
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
-  workflowSchema, scoreSchema, editSchema, workflowUsageSchema,
+  workflowSchema, scoreSchema, editSchema, workflowUsageSchema, scoreOriginSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

@@ -1,6 +1,6 @@
 import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONValue } from '../../base/json.ts'
+import { copyPlain, type JSONValue } from '../../base/json.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { WorkflowChunk } from '../chunk.ts'
@@ -66,8 +66,8 @@ export class MemoryPlace implements RunPlace {
     const run = this.#find(name)
     if (!run) throw unknownRun(name.runId)
     for (;;) {
-      const stored = run.stored()
-      if (!run.isActive && holds(stored)) return stored
+      const stored = run.isActive ? undefined : run.stored()
+      if (stored && holds(stored)) return stored
       await run.nextRest
     }
   }
@@ -158,14 +158,21 @@ class MemoryRun implements ExecutionHost {
   }
 
   stored(): StoredRun {
-    return structuredClone({ head: this.head, input: this.#input, rows: inPathOrder(this.#rows.values()), resourceId: this.resourceId })
+    return copyPlain({
+      head: this.head, input: this.#input, rows: inPathOrder(this.#rows.values()), resourceId: this.resourceId,
+      requestContext: this.#context,
+    })
   }
 
   go(commands: readonly Command[]): void {
     const execution = (this.#execution = new Execution(this, {
       graph: this.#graph, head: this.head, rows: this.#rows, input: this.#input, requestContext: this.#context, resourceId: this.resourceId,
     }))
-    void execution.work(commands).then(() => this.#rested(), (error: unknown) => this.#rest.reject(error))
+    void execution.work(commands).then(() => this.#rested(), (error: unknown) => {
+      // The callers that wait for the run get the error; a run that was deleted may have none.
+      this.#rest.promise.catch(() => {})
+      this.#rest.reject(error)
+    })
   }
 
   #rested(): void {
@@ -202,6 +209,11 @@ class MemoryRun implements ExecutionHost {
 
   commit(_commit: ExecutionCommit): Promise<Command[]> {
     return Promise.resolve(this.#commands.splice(0))
+  }
+
+  /** A reader that comes later reads the status of the run. */
+  get isWatched(): boolean {
+    return this.readers.size > 0
   }
 
   emit(chunk: WorkflowChunk): void {

@@ -1,6 +1,7 @@
 import { HeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Usage } from '../../message/chunk.ts'
+import type { RequestContext } from '../../run/request-context.ts'
 import { chunkPayload, type WorkflowChunk } from '../chunk.ts'
 import type { RunHead } from '../execution.ts'
 import { shapeAt, type WorkflowGraph } from '../plan/graph.ts'
@@ -13,6 +14,7 @@ export interface StoredRun {
   input: JSONValue | undefined
   rows: StepRow[]
   resourceId?: string | undefined
+  requestContext?: RequestContext
 }
 
 /** Whether a run has ended, or waits for a caller. */

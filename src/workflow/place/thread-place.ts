@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Chunk } from '../../message/chunk.ts'
+import { RequestContext } from '../../run/request-context.ts'
 import type { Schedules } from '../../schedule/schedules.ts'
 import type { Signal } from '../../signals/signal.ts'
 import { workflowThreadId } from '../../store/contract/thread-row.ts'
@@ -103,9 +104,9 @@ export class ThreadPlace implements RunPlace {
     if (!thread) return null
     const stored = await runtime.store.getWorkflowRun(scope)
     if (!stored) return this.#startedRun(runId, thread)
-    const { requestContext: _, ...head } = stored.head as unknown as RunHead & { requestContext?: JSONObject }
+    const { requestContext = {}, ...head } = stored.head as unknown as RunHead & { requestContext?: JSONObject }
     const rows = inPathOrder(stored.steps as unknown as StepRow[])
-    return { head, input: stored.input, rows, resourceId: thread.resourceId }
+    return { head, input: stored.input, rows, resourceId: thread.resourceId, requestContext: new RequestContext(requestContext) }
   }
 
   /** A run whose start is stored, and of which no process has committed anything yet. */

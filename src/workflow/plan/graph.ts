@@ -130,6 +130,7 @@ function ownIds(node: Node): string[] {
  */
 export function shapeAt(graph: WorkflowGraph, path: string): string | undefined {
   const [own = '', ...below] = path.split('/')
+  if (own === '<' || own === '>') return `workflow${own} ${graph.id}`
   const found = /^(\d+)(?:\.(\d+)|\[\d+\]|#\d+)?(\?)?$/.exec(own)
   const node = found ? graph.nodes[Number(found[1])] : undefined
   if (!found || !node) return undefined

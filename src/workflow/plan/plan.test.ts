@@ -100,8 +100,8 @@ function execute(graph: WorkflowGraph, rows: Map<string, StepRow>, input: JSONVa
     expect(plan.end).toEqual(fresh.end)
     if (plan.end) return { written, end: plan.end }
     for (const { path, id, kind, node, input: asked, iterationCount } of plan.ask) {
-      const output = kind === 'condition' && node.kind === 'loop' ? Boolean(node.ask({ iterationCount } as never))
-        : kind === 'conditions' && node.kind === 'branch' ? node.conditions.flatMap((condition, index) => (condition({} as never) ? [index] : []))
+      const output = kind === 'condition' && node?.kind === 'loop' ? Boolean(node.ask({ iterationCount } as never))
+        : kind === 'conditions' && node?.kind === 'branch' ? node.conditions.flatMap((condition, index) => (condition({} as never) ? [index] : []))
         : answerTo(id, path, asked)
       put({ path, stepId: id, kind: 'ask', status: 'success', attempt: 1, output, startedAt: 0 })
     }

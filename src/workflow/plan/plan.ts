@@ -6,7 +6,10 @@ import type { CodeStep } from '../step.ts'
 
 /** What is recorded of one step of one run. Its key is its path: a step in a loop has a row for each time that it runs. */
 export interface StepRow {
-  /** `2`; of several beside each other `2.1`; of a list `3[7]`; of a loop `4#2`; of a workflow within `2/0`; of a condition `4#2?`. */
+  /**
+   * `2`; of several beside each other `2.1`; of a list `3[7]`; of a loop `4#2`; of a workflow within `2/0`; of a condition `4#2?`; of the
+   * schemas of a workflow `2/<` and `2/>`.
+   */
   readonly path: string
   readonly stepId: string
   readonly kind: 'step' | 'ask' | 'event' | 'sleep'
@@ -40,13 +43,17 @@ export interface Begin {
   row?: StepRow
 }
 
-/** A question whose answer is to be stored: a map, a condition, the time of a sleep, the wait for an event. */
+/**
+ * A question whose answer is to be stored: a map, a condition, the time of a sleep, the wait for an event, and what the schemas of a
+ * workflow make of its input and output.
+ */
 export interface Question {
   path: string
   id: string
-  kind: 'map' | 'condition' | 'conditions' | 'sleep' | 'sleepUntil' | 'event'
+  kind: 'map' | 'condition' | 'conditions' | 'sleep' | 'sleepUntil' | 'event' | 'input' | 'output'
   graph: WorkflowGraph
-  node: Node
+  /** Absent for the schemas of a workflow. */
+  node?: Node
   ask?: Ask<unknown>
   input: JSONValue | undefined
   iterationCount: number
@@ -120,7 +127,21 @@ export class Planner {
       if (outcome?.status !== 'done') return outcome
       at.value = outcome.output
     }
-    return { status: 'done', output: at.value }
+    return this.#checked(graph, `${prefix}>`, 'output', at.value)
+  }
+
+  /** What a schema of a workflow makes of a value. The input of the run was checked when it was started. */
+  #checked(graph: WorkflowGraph, path: string, kind: 'input' | 'output', input: JSONValue | undefined): Outcome {
+    const isChecked = kind === 'output' ? graph.outputSchema !== undefined : graph.inputSchema !== undefined && this.#graph.validateInputs
+    if (!isChecked) return { status: 'done', output: input }
+    const row = this.#rows.get(path)
+    if (!row) this.#plan.ask.push({ path, id: graph.id, kind, graph, input, iterationCount: 0 })
+    return row && ended(row)
+  }
+
+  #within(graph: WorkflowGraph, path: string, input: JSONValue | undefined): Outcome {
+    const checked = this.#checked(graph, `${path}/<`, 'input', input)
+    return checked?.status === 'done' ? this.#sequence(graph, `${path}/`, checked.output) : checked
   }
 
   #node(graph: WorkflowGraph, node: Node, path: string, input: JSONValue | undefined): Outcome {
@@ -156,7 +177,7 @@ export class Planner {
   }
 
   #child(graph: WorkflowGraph, child: Child, path: string, input: JSONValue | undefined): Outcome {
-    const outcome = child.kind === 'workflow' ? this.#sequence(child.graph, `${path}/`, input) : this.#step(graph, child.step, path, input)
+    const outcome = child.kind === 'workflow' ? this.#within(child.graph, path, input) : this.#step(graph, child.step, path, input)
     if (outcome?.status === 'done') this.outputs.set(outputKey(path, childId(child)), outcome.output)
     return outcome
   }

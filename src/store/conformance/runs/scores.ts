@@ -3,7 +3,8 @@ import type { ScoreRow } from '../../contract/scores.ts'
 import type { ThreadStore } from '../../contract/threads.ts'
 import { commit, finish, row, scope, start, type StoreCase } from '../fixture.ts'
 
-const scores = [{ scorerId: 'tone', version: '1' }, { scorerId: 'length', version: '2' }]
+const span = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
+const scores = [{ scorerId: 'tone', version: '1', ...span, agentVersion: 3 }, { scorerId: 'length', version: '2' }]
 
 /** Runs to its end a run that is to be scored. */
 async function scoredRun(store: ThreadStore, id = 'a'): Promise<void> {
@@ -27,8 +28,11 @@ export const scoreCases: StoreCase[] = [
       assert.ok(listed.every(({ createdAt }) => createdAt > before))
       const plain = listed.map(({ key: _, createdAt: _at, ...one }) => one)
       assert.deepEqual(plain.toSorted((a, b) => a.scorerId.localeCompare(b.scorerId)), [
-        { ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'length', version: '2', state: 'pending', attempts: 0 },
-        { ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'tone', version: '1', state: 'pending', attempts: 0 },
+        { ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'length', version: '2', state: 'pending', attempts: 0, steps: 1 },
+        {
+          ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'tone', version: '1', state: 'pending', attempts: 0, steps: 1, ...span,
+          agentVersion: 3,
+        },
       ])
       await commit(store, await start(store, 'b'), { rows: [], end: { status: 'failed', scores } as never })
       await commit(store, await start(store, 'c'), { rows: [row('c-says', 'assistant')], ...finish })

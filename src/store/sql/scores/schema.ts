@@ -25,3 +25,11 @@ export const scoreSchema = `
   CREATE INDEX heed_scores_resource ON heed_scores (resource_id, key);
   CREATE INDEX heed_scores_agent ON heed_scores (agent_id, key);
 `
+
+/** Version 13: what a score is about, besides its run: the span of the run, its steps and the version of its agent. */
+export const scoreOriginSchema = `
+  ALTER TABLE heed_scores ADD COLUMN trace_id TEXT;
+  ALTER TABLE heed_scores ADD COLUMN span_id TEXT;
+  ALTER TABLE heed_scores ADD COLUMN steps INTEGER;
+  ALTER TABLE heed_scores ADD COLUMN agent_version INTEGER;
+`

@@ -22,17 +22,24 @@ interface ScoreRecord {
   usage: string | null
   createdAt: number
   settledAt: number | null
+  traceId: string | null
+  spanId: string | null
+  steps: number | null
+  agentVersion: number | null
 }
 
 const columns = `
   key, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, run_id AS runId, scorer_id AS scorerId, version, state,
-  attempts, score, reason, error, usage, created_at AS createdAt, settled_at AS settledAt`
+  attempts, score, reason, error, usage, created_at AS createdAt, settled_at AS settledAt, trace_id AS traceId, span_id AS spanId, steps,
+  agent_version AS agentVersion`
 
 /** The statements of scores. */
 export const scoreSql = {
   add: `
-    INSERT INTO heed_scores (thread, thread_id, resource_id, agent_id, run_id, scorer_id, version, state, due_at, attempts, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, 0, ?8) ON CONFLICT DO NOTHING`,
+    INSERT INTO heed_scores (
+      thread, thread_id, resource_id, agent_id, run_id, scorer_id, version, state, due_at, attempts, created_at, trace_id, span_id, steps,
+      agent_version)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, 0, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
   due: `SELECT ${columns} FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
   take: `UPDATE heed_scores SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
   nextDue: `SELECT min(due_at) AS at FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL`,
@@ -54,8 +61,11 @@ export class SqlScores implements ScoreTable {
   }
 
   add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void {
-    for (const { scorerId, version } of scores) {
-      this.#db.execute(scoreSql.add, thread.key, thread.id, thread.resourceId, run.agentId, run.runId, scorerId, version, now)
+    for (const { scorerId, version, traceId = null, spanId = null, agentVersion = null } of scores) {
+      this.#db.execute(
+        scoreSql.add, thread.key, thread.id, thread.resourceId, run.agentId, run.runId, scorerId, version, now, traceId, spanId, run.step,
+        agentVersion,
+      )
     }
   }
 
@@ -121,9 +131,13 @@ export function listScores(statements: Statements, query: ScoreQuery): { scores:
   return { scores: found.slice(0, limit).map(scoreRow), more: found.length > limit }
 }
 
-function scoreRow({ score, reason, error, usage, settledAt, ...record }: ScoreRecord): ScoreRow {
+function scoreRow({ score, reason, error, usage, settledAt, traceId, spanId, steps, agentVersion, ...record }: ScoreRecord): ScoreRow {
   return {
     ...record,
+    ...(traceId !== null && { traceId }),
+    ...(spanId !== null && { spanId }),
+    ...(steps !== null && { steps }),
+    ...(agentVersion !== null && { agentVersion }),
     ...(score !== null && { score }),
     ...(reason !== null && { reason }),
     ...(error !== null && { error: JSON.parse(error) as JSONObject }),

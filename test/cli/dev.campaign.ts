@@ -204,7 +204,7 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
     onTestFinished(() => void taken.close())
     const { port } = taken.address() as AddressInfo
     expect(await heed(['dev', '--port', String(port)], { cwd: folder })).toEqual({
-      code: 1, output: '', errors: `heed dev: the port ${port} is taken.\n  Name another: --port\n  port_taken\n`,
+      code: 1, output: '', errors: `heed dev: the port ${port} is taken.\n  Name another: --port, or the variable PORT\n  port_taken\n`,
     })
     const open = new HeedProcess(['dev', '--port', '0', '--host', '0.0.0.0'], { cwd: folder })
     onTestFinished(() => open.end())

@@ -120,7 +120,7 @@ export const server = { auth: apiKeys({ [process.env.GUIDE_KEY!]: { id: 'user-7'
     expect({ code: missing.code, output: missing.output, error: JSON.parse(missing.errors) as unknown }).toMatchObject({
       code: 3, output: '', error: { error: { code: 'file_not_found', message: 'there is no file missing.ts.', retryable: false } },
     })
-    expect(busy).toEqual({ code: 1, output: '', errors: `heed start: the port ${port} is taken.\n  Name another: --port\n  port_taken\n` })
+    expect(busy).toEqual({ code: 1, output: '', errors: `heed start: the port ${port} is taken.\n  Name another: --port, or the variable PORT\n  port_taken\n` })
     expect(open).toMatchObject({ code: 1, output: '' })
     expect(open.errors).toMatch(/^heed start: Serving on 0\.0\.0\.0 needs auth: .*\n {2}invalid_argument\n$/)
     expect(wrong).toEqual({ code: 2, output: '', errors: 'heed start: --port is a whole number from 0 to 65535.\n' })

@@ -19,7 +19,7 @@ try {
   mkdirSync(project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }))
   npm(project, 'install', join(work, `heed-${version}.tgz`), '--no-audit', '--no-fund')
-  const env = { ...process.env, HEED_PACKAGE: join(project, 'node_modules/heed') }
+  const env = { HEED_STUDIO_LONG: '1', ...process.env, HEED_PACKAGE: join(project, 'node_modules/heed') }
   const args = ['vitest', 'run', '--config', 'vitest.package.config.ts', ...process.argv.slice(2)]
   process.exitCode = spawnSync('npx', args, { cwd: root, env, stdio: 'inherit' }).status ?? 1
 } finally {

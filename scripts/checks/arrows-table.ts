@@ -185,7 +185,8 @@ export const arrows: ArrowTable = {
     'message/**', 'base/arguments.ts', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'voice/wire.ts', 'type voice/**', 'type agent/**', 'type run/**',
     'type signals/**', 'type thread/**', 'type store/**', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type workflow/**', 'type editor/**', 'type machine.ts', 'type base/**',
   ],
-  'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**', 'studio/**'],
+  // The demo is a program of a user: it is made of what the package exports.
+  'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**', 'studio/**', 'index.ts'],
 }
 
 /** Arrows between two rooms that know each other's types, with the reason. No others form a circle. */

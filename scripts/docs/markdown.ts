@@ -19,7 +19,7 @@ export interface Heading {
   id: string
 }
 
-/** What is below one heading, as plain text. */
+/** What is below one heading, as plain text: its sentences, then its code. A result of the search shows the beginning. */
 export interface Passage {
   id: string
   heading: string
@@ -101,18 +101,16 @@ export function slugger(): (text: string) => string {
 }
 
 function passagesOf(tokens: readonly Token[], headings: readonly Heading[]): Passage[] {
-  const passages: Passage[] = []
+  const passages: Array<{ heading: Heading; sentences: string[]; code: string[] }> = []
   let next = 0
   for (const token of tokens) {
+    const isDrawing = token.type === 'code' && token.lang === 'mermaid'
     if (token.type === 'heading') {
       const heading = headings[next++]
-      if (heading) passages.push({ id: heading.id, heading: heading.text, text: '' })
-    } else if (token.type !== 'html' && token.type !== 'space') {
-      const last = passages.at(-1)
-      if (last) last.text += `${last.text === '' ? '' : ' '}${plain([token])}`
-    }
+      if (heading) passages.push({ heading, sentences: [], code: [] })
+    } else if (token.type !== 'html' && token.type !== 'space' && !isDrawing) passages.at(-1)?.[token.type === 'code' ? 'code' : 'sentences'].push(plain([token]))
   }
-  return passages
+  return passages.map(({ heading, sentences, code }) => ({ id: heading.id, heading: heading.text, text: [...sentences, ...code].join(' ') }))
 }
 
 /** The text of tokens without its marks. */

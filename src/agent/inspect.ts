@@ -111,7 +111,7 @@ export async function explainAgentPrompt(
   const answered = history.findLastIndex((row) => row.role === 'assistant')
   const previous = answered < 0 ? [] : explainPrompt({ system, tools, tags, rows: history.slice(0, answered) }).fingerprints
   const context = await contextRows(agent, config, options, { setting, processors: [before, after], history, input })
-  const explained = explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous })
+  const explained = explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous, texts: true })
   return edited ? { ...explained, edit: edited.edit } : explained
 }
 

@@ -20,6 +20,8 @@ export interface ExplainedPart {
   bytes: number
   /** The beginning of the text, on one line. */
   preview: string
+  /** Of instructions, in the prompt of the next call: the whole text. */
+  text?: string
   /** In a recall block: the messages that recall found, in the order of the block. */
   recalled?: ExplainedHit[]
 }
@@ -58,25 +60,30 @@ interface ExplainedInput {
   tags?: readonly string[]
   /** The rows are in the order of the prompt already, and each of their calls has a result. */
   closed?: boolean
+  /** With the whole text of the instructions. */
+  texts?: boolean
 }
 
 /** The parts of a prompt, in order: tools, instructions, rows. */
 export function explainPrompt(
-  { system, rows, tools = [], previous = [], runId, tags, closed: isClosed = false }: ExplainedInput,
+  { system, rows, tools = [], previous = [], runId, tags, closed: isClosed = false, texts: hasTexts = false }: ExplainedInput,
 ): ExplainedPrompt {
   const parts: ExplainedPart[] = []
   const fingerprints: Fingerprint[] = []
   const add = (part: Omit<ExplainedPart, 'bytes'>, of: object) => {
     const print = fingerprint(of)
     fingerprints.push(print)
-    const { preview, recalled, ...rest } = part
-    parts.push({ ...rest, bytes: bytesOf(print), preview, ...(recalled && { recalled }) })
+    const { preview, text, recalled, ...rest } = part
+    parts.push({ ...rest, bytes: bytesOf(print), preview, ...(text !== undefined && { text }), ...(recalled && { recalled }) })
   }
 
   for (const tool of tools) {
     add({ source: 'tools', role: 'system', tokens: estimateTokens(JSON.stringify(tool)), preview: tool.name }, tool)
   }
-  for (const message of system) add({ source: 'instructions', ...explainMessage(message) }, message)
+  for (const message of system) {
+    const text = hasTexts ? { text: textsAndFiles(message).texts.join('\n') } : {}
+    add({ source: 'instructions', ...explainMessage(message), ...text }, message)
+  }
   const closed = isClosed ? rows : closeOpenCalls(rows)
   const isOfRun = runId === undefined ? trailingInput(closed) : (row: MessageRow) => row.runId === runId
   for (const row of closed) {

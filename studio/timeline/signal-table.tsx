@@ -63,22 +63,22 @@ export function SignalTable({ signals, runs, thread }: SignalTableProps) {
             </td>
             <td data-of="state">{signal.state}</td>
             <td data-of="route">{signal.route}</td>
-            <td data-of="acceptedAt">
+            <td data-of="acceptedAt" data-label="accepted">
               <Moment at={signal.acceptedAt} />
             </td>
-            <td data-of="drainedAt">
+            <td data-of="drainedAt" data-label="taken">
               <Moment at={signal.drainedAt} />
             </td>
-            <td data-of="owner" data-value={signal.owner} className="mono" title={signal.owner}>
+            <td data-of="owner" data-label="by" data-value={signal.owner} className="mono" title={signal.owner}>
               {signal.owner === undefined ? '–' : `${shortId(signal.owner)}, epoch ${signal.epoch}`}
             </td>
-            <td data-of="runId" data-value={signal.runId}>
+            <td data-of="runId" data-label="run" data-value={signal.runId}>
               <RunAndStep {...{ signal, runs, thread }} />
             </td>
-            <td data-of="settledAt">
+            <td data-of="settledAt" data-label="settled">
               <Moment at={signal.settledAt} />
             </td>
-            <td data-of="reason">{signal.reason ?? ''}</td>
+            <td data-of="reason" data-label="reason">{signal.reason ?? ''}</td>
           </tr>
         ))}
       </tbody>

@@ -90,19 +90,16 @@ function Instructions({ agent }: { agent: AgentDetails }) {
   const { client } = useSession()
   const { data, error, isLoading } = useQuery(`instructions ${agent.id}`, () => client.getAgent(agent.id).explainPrompt('(a message)'))
   const parts = data?.parts.filter(({ source }) => source === 'instructions') ?? []
-  const { instructions = '' } = agent as { instructions?: string }
   return (
     <>
       <h2>Instructions</h2>
       {isLoading && <Loading rows={2} />}
       <Failed error={error} />
-      {instructions !== '' && <pre className="json">{instructions}</pre>}
-      {instructions === '' &&
-        parts.map((part, index) => (
-          <pre key={index} className="json">
-            {part.preview}
-          </pre>
-        ))}
+      {parts.map((part, index) => (
+        <pre key={index} className="json instructions" tabIndex={0}>
+          {part.text ?? part.preview}
+        </pre>
+      ))}
       {data !== undefined && parts.length === 0 && <p className="meta">None.</p>}
       {data && <p className="meta">The prompt begins with about {data.tokens.toLocaleString()} tokens.</p>}
     </>

@@ -66,7 +66,7 @@ export function InboxView() {
               aria-pressed={priority === one}
               onClick={() => setQuery({ priority: priority === one ? undefined : one })}
             >
-              <Priority priority={one} /> <b className="count">{count(one)}</b>
+              <Priority priority={one} /> {count(one) > 0 && <b className="count">{count(one)} pending</b>}
             </button>
           ))}
         </div>

@@ -49,13 +49,15 @@ export function ProcessesView() {
                     {process.end ?? 'alive'}
                   </span>
                 </td>
-                <td>{process.threads}</td>
-                <td>{process.host}</td>
-                <td className="mono">{process.version}</td>
-                <td className="meta">
+                <td data-label="threads">{process.threads}</td>
+                <td data-label="host">{process.host}</td>
+                <td className="mono" data-label="version">
+                  {process.version}
+                </td>
+                <td className="meta" data-label="started">
                   <Time at={process.startedAt} />
                 </td>
-                <td className="meta">
+                <td className="meta" data-label="heartbeat">
                   <Time at={process.seenAt} />
                 </td>
               </tr>

@@ -68,10 +68,10 @@ export function SchedulesView() {
                     overlap {record.overlap}, missed {record.missed}
                   </span>
                 </td>
-                <td>
+                <td data-label="next">
                   <Time at={record.nextAt} />
                 </td>
-                <td>
+                <td data-label="last">
                   <Time at={record.lastAt} />
                   {record.lastError !== undefined && <code className="problem">{record.lastError}</code>}
                 </td>

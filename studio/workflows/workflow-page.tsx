@@ -84,10 +84,10 @@ export function WorkflowPage({ workflowId }: { workflowId: string }) {
                   <RunStatus status={run.status} />
                 </td>
                 <td className="mono">{run.resourceId}</td>
-                <td className="meta">
+                <td className="meta" data-label="started">
                   <Time at={run.createdAt} />
                 </td>
-                <td className="meta">
+                <td className="meta" data-label="changed">
                   <Time at={run.updatedAt} />
                 </td>
               </tr>

@@ -15,6 +15,14 @@ describe('explainPrompt', () => {
     expect(prefix.messages).toBe(0)
   })
 
+  it('has the whole text of the instructions, of which the preview is the beginning', async () => {
+    const instructions = ['You plan trips.\n\n'.repeat(40), 'Be brief.']
+    const agent = new Agent({ id: 'a', instructions, model: scriptedModel(['x']) })
+    const { parts } = await agent.explainPrompt('Hello there')
+    expect(parts.map(({ text }) => text)).toEqual([...instructions, undefined])
+    expect(parts[0]?.preview).toHaveLength(80)
+  })
+
   it('[P1.2] counts what the last call on the thread was sent as a prefix of the next', async () => {
     const model = scriptedModel(['one', 'two', 'three'])
     const agent = new Agent({ id: 'a', instructions: 'Be brief.', model, memory: new Memory({ lastMessages: 10 }) })

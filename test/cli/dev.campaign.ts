@@ -189,7 +189,7 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
     await expect.poll(() => dev.output).toMatch(/\n/)
     expect(Number(new URL(dev.output.trim()).port)).toBeGreaterThan(4111)
     expect(dev.errors).toContain('serving heed.ts: agents guide\n')
-    expect(dev.errors).toContain(`next, in another terminal: heed send my-thread 'Hello' --wait answer --url ${dev.output.trim()}\n`)
+    expect(dev.errors).toContain(`next, in another terminal: npx heed send my-thread 'Hello' --wait answer --url ${dev.output.trim()}\n`)
     write('heed.ts', guide('two', 'new InMemoryStore()'))
     await expect.poll(() => dev.output).toContain('reloaded')
     expect(dev.errors.match(/the storage is in memory/g)).toHaveLength(1)
@@ -204,7 +204,7 @@ export const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url
     onTestFinished(() => void taken.close())
     const { port } = taken.address() as AddressInfo
     expect(await heed(['dev', '--port', String(port)], { cwd: folder })).toEqual({
-      code: 1, output: '', errors: `heed dev: the port ${port} is taken.\n  Name another: --port\n  port_taken\n`,
+      code: 1, output: '', errors: `heed dev: the port ${port} is taken.\n  Name another: --port, or the variable PORT\n  port_taken\n`,
     })
     const open = new HeedProcess(['dev', '--port', '0', '--host', '0.0.0.0'], { cwd: folder })
     onTestFinished(() => open.end())

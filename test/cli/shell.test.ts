@@ -30,7 +30,7 @@ describe('the command line', () => {
       expect(examples.length, name).toBeGreaterThanOrEqual(2)
       for (const option of Object.keys(options)) expect(output, name).toContain(`--${option}`)
       expect(readFileSync(join(import.meta.dirname, '../..', page), 'utf8'), name).toContain('# ')
-      expect(output.endsWith(`More: ${page}\n`), name).toBe(true)
+      expect(output.endsWith(`More: node_modules/heed/${page}\n`), name).toBe(true)
       for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(140)
     }
     expect(await heed(['help', ...(names[0] ?? [])])).toEqual(helps[0])

@@ -80,6 +80,10 @@ export const server = { auth: apiKeys({ [process.env.GUIDE_KEY!]: { id: 'user-7'
       ['namespace.ts', 'namespace A { export const a = 1 }\n', "heed start: Node strips types, and does not compile this: TypeScript namespace declaration is not supported in strip-only mode.\n  at namespace.ts:1:1\n  Write a module or an object instead of the namespace.\n  Or compile it while it loads: npm i -D tsx, then NODE_OPTIONS='--import tsx'\n  typescript_syntax\n"],
       ['syntax.ts', 'const a = 1\n  const = 3\n', 'heed start: Unexpected token `=`. Expected yield, an identifier, [ or {.\n  at syntax.ts:2:9\n  syntax_error\n'],
       ['syntax.mjs', 'const a = 1\n  let x = = 3\n', "heed start: Unexpected token '='.\n  at syntax.mjs:2:11\n  syntax_error\n"],
+      ['unclosed.ts', 'const a = {\n  b: 1,\n', 'heed start: Unexpected token `<eof>`. Expected identifier, string literal, numeric literal or [ for the computed key.\n  at unclosed.ts:2\n  syntax_error\n'],
+      ['unclosed.mjs', 'const a = {\n  b: 1,\n', 'heed start: Unexpected end of input.\n  at unclosed.mjs:3\n  syntax_error\n'],
+      ['of-another.ts', "import './unclosed.ts'\n", 'heed start: Unexpected token `<eof>`. Expected identifier, string literal, numeric literal or [ for the computed key.\n  at unclosed.ts:2\n  syntax_error\n'],
+      ['of-another-missing.ts', "import './extension.ts'\n", "heed start: Cannot find module 'agent' imported from extension.ts.\n  at extension.ts\n  Write the whole name of the file: agent.ts\n  module_not_found\n"],
       ['throws.ts', 'function f() {\n  throw new Error("boom")\n}\nf()\n', 'heed start: boom\n  at throws.ts:2:9\n  load_failed\n'],
       ['agent.ts', `${imports}\nnew Agent({ id: 'a', modle: 'x' } as never)`, "heed start: Agent 'a' has 'modle', which is not a parameter of an agent."],
       ['extension.ts', "import './agent'\n", "heed start: Cannot find module 'agent' imported from extension.ts.\n  at extension.ts\n  Write the whole name of the file: agent.ts\n  module_not_found\n"],
@@ -116,7 +120,7 @@ export const server = { auth: apiKeys({ [process.env.GUIDE_KEY!]: { id: 'user-7'
     expect({ code: missing.code, output: missing.output, error: JSON.parse(missing.errors) as unknown }).toMatchObject({
       code: 3, output: '', error: { error: { code: 'file_not_found', message: 'there is no file missing.ts.', retryable: false } },
     })
-    expect(busy).toEqual({ code: 1, output: '', errors: `heed start: the port ${port} is taken.\n  Name another: --port\n  port_taken\n` })
+    expect(busy).toEqual({ code: 1, output: '', errors: `heed start: the port ${port} is taken.\n  Name another: --port, or the variable PORT\n  port_taken\n` })
     expect(open).toMatchObject({ code: 1, output: '' })
     expect(open.errors).toMatch(/^heed start: Serving on 0\.0\.0\.0 needs auth: .*\n {2}invalid_argument\n$/)
     expect(wrong).toEqual({ code: 2, output: '', errors: 'heed start: --port is a whole number from 0 to 65535.\n' })

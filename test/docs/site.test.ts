@@ -52,6 +52,12 @@ describe('the site of the documentation', () => {
     expect(questions.length).toBeGreaterThanOrEqual(20)
   })
 
+  it('[C6.4] shows of a result its first sentence, not the code or the drawing before it', () => {
+    const index = JSON.parse(read('assets/search-index.js').replace(/^globalThis\.heedIndex = /, '')) as SearchIndex
+    const [found] = search(index, 'states of a signal')
+    expect(found).toMatchObject({ page: 'docs/threads.html', id: 'states-of-a-signal', text: expect.stringMatching(/^take: a run drains the signal\./) })
+  })
+
   it('[C6.4] finds a word that is not finished, and nothing for a word that no page has', () => {
     const index = indexOf([{ page: 'a.html', title: 'A', id: 'one', heading: 'Leases', text: 'A lease expires.' }, { page: 'b.html', title: 'B', id: '', heading: 'B', text: 'Nothing of it.' }])
     expect(search(index, 'leas').map(({ page, id }) => `${page}#${id}`)).toEqual(['a.html#one'])

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { held } from '../browser/browsing.ts'
+import { violations } from './accessible.ts'
 import { missing, rows, studioBrowser, why, write } from './opened.ts'
 
 const target = { threadId: 't1', resourceId: 'user-1' }
@@ -56,6 +57,15 @@ describe.skipIf(missing)(`what Studio shows of the past${why}`, () => {
     await page.keyboard.press('v')
     await page.locator('.moments').waitFor()
     expect(await tableOf(page)).toEqual(explained)
+    // The words of the table are whole on a small screen, and nothing of it is outside of the page.
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const heights = await page.locator('.moments [data-of=state]').evaluateAll((cells) => cells.map((cell) => {
+      const text = document.createRange()
+      text.selectNodeContents(cell)
+      return text.getClientRects().length
+    }))
+    expect(heights).toEqual(explained.map(() => 1))
+    expect(await page.locator('.page').evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0)
     await page.keyboard.press('v')
     expect(await page.locator('.timeline-row.process').count()).toBe(1)
     expect(await page.locator('.step-bar').count()).toBe(3)
@@ -107,5 +117,21 @@ describe.skipIf(missing)(`what Studio shows of the past${why}`, () => {
     await expect.poll(() => page.locator('.prefix-text').textContent()).toMatch(/changed at part 2 \(instructions\)$/)
     await expect.poll(() => page.locator('.difference del').textContent()).toMatch(/^Zurich/)
     expect(await page.locator('.difference ins').textContent()).toMatch(/^Geneva/)
+  })
+
+  it('[Y3.9] the page of an agent has its instructions whole, its tools with their schemas, and a thread to try it on', async () => {
+    const instructions = [Array.from({ length: 60 }, (_, index) => `Rule ${index}: <b>be</b> brief, and say which train you take.`).join('\n'), 'Be kind.']
+    const { look, go } = held()
+    const agent = new Agent({ id: 'guide', name: 'Guide', instructions, model: scriptedModel(['Yes.']), tools: { look } })
+    const { open } = await opened({ guide: agent })
+    go()
+    const page = await open('/agents/guide')
+    await expect.poll(() => page.locator('.instructions').allTextContents()).toEqual(instructions)
+    expect(await page.locator('.agent-about').textContent()).toContain('guide, scripted/scripted')
+    await page.locator('.tool summary').click()
+    expect(JSON.parse((await page.locator('.tool .json').textContent()) ?? '')).toMatchObject({ type: 'object' })
+    expect(await violations(page)).toEqual([])
+    await write(page, 'Hello?')
+    await expect.poll(async () => (await rows(page)).at(-1)).toBe('agent: Yes.')
   })
 })

@@ -16,8 +16,9 @@ const found = await findProgram('chromium')
 export const missing = 'missing' in found
 export const why = whySkipped(found)
 
-/** The folder of the built pages. The folder of a run of tests keeps them for the other files of the run. */
+/** The folder of the built pages: those of the package, or the folder of a run of tests keeps them for the other files of the run. */
 export async function builtStudio(): Promise<string> {
+  if (process.env.HEED_PACKAGE !== undefined) return join(process.env.HEED_PACKAGE, 'dist/studio')
   const folder = join(tmpdir(), 'studio-pages')
   if (existsSync(folder)) return folder
   const own = `${folder}-${randomUUID()}`

@@ -25,5 +25,5 @@ export function announce(output: Output, { url, prefix, file, heed, studioPath }
 export function nextSteps(url: string, agents: readonly string[]): string {
   const agent = agents.length > 1 ? ` --agent ${agents[0]}` : ''
   const named = url === 'http://127.0.0.1:4111' ? '' : ` --url ${url}`
-  return `next, in another terminal: heed send my-thread 'Hello' --wait answer${agent}${named}`
+  return `next, in another terminal: npx heed send my-thread 'Hello' --wait answer${agent}${named}`
 }

@@ -31,7 +31,8 @@ export function loadFailure(error: unknown, file: string, last = file): Failure 
     return new Failure(exitCodes.failed, `${firstLine(message)}.`, { ...options, code: 'syntax_error' })
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_UNSUPPORTED_DIR_IMPORT') {
     const what = firstLine(message).replaceAll(`${process.cwd()}/`, '')
-    return new Failure(exitCodes.failed, `${what}.`, { ...options, code: 'module_not_found', ...remedyFor(error) })
+    const importer = /imported from (.+)$/.exec(firstLine(message))?.[1] ?? file
+    return new Failure(exitCodes.failed, `${what}.`, { ...options, place: shown(importer), code: 'module_not_found', ...remedyFor(error) })
   }
   if (isHeedError(error)) return new Failure(exitCodes.failed, message, { ...options, code: error.code })
   return new Failure(exitCodes.failed, message, { ...options, code: 'load_failed' })
@@ -63,10 +64,13 @@ function placeOf(error: unknown): string | undefined {
   return undefined
 }
 
-/** Node prints the file and the line first, then the line with a mark below. */
+/** Node prints the file and the line first, then the line with a mark below; no mark where the file ends too early. */
 function placeInHead(text: string): string | undefined {
-  const [, path, line, margin = ''] = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n)*?( *)\^/.exec(text) ?? []
-  return path === undefined ? undefined : `${shown(decodePath(path))}:${line}:${margin.length + 1}`
+  const [, path, line] = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n/.exec(text) ?? []
+  if (path === undefined) return undefined
+  const place = `${shown(decodePath(path))}:${line}`
+  const margin = /^( *)\^+ *$/m.exec(text)?.[1]
+  return margin === undefined ? place : `${place}:${margin.length + 1}`
 }
 
 /** The place of a syntax error in JavaScript, which is in no error that a program gets: Node prints it. */

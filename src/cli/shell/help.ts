@@ -10,7 +10,7 @@ export function helpOf(command: Command): string {
     section('Examples', examples.map((example) => `  ${example}`)),
     ...(args.length === 0 ? [] : [section('Arguments', columns(args.map(({ name, about: text }) => [name, text])))]),
     section('Options', columns(optionRows({ ...options, ...commonOptions }))),
-    `More: ${page}`,
+    `More: node_modules/heed/${page}`,
   ]
   return parts.join('\n\n')
 }
@@ -26,7 +26,7 @@ export function helpOfAll(commands: readonly Command[]): string {
       ['NO_COLOR=1', 'no colors'],
     ])),
     'Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not reachable, 4 refused, 5 problems found, 6 not accepted, 130 interrupted',
-    'More: docs/cli.md',
+    'More: node_modules/heed/docs/cli.md',
   ]
   return parts.join('\n\n')
 }

@@ -1,5 +1,5 @@
 import { sleep, systemClock } from '../../base/clock.ts'
-import { createScorer } from '../../scorers/scorer.ts'
+import { createScorer } from '../../scorers/index.ts'
 import { textOf } from '../../scorers/messages.ts'
 import { createStep, createWorkflow } from '../../workflow/index.ts'
 

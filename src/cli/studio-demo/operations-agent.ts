@@ -1,9 +1,6 @@
-import { Agent } from '../../agent/agent.ts'
 import { sleep, systemClock } from '../../base/clock.ts'
-import type { DirectChannel } from '../../channel/adapters/direct-channel.ts'
-import { Memory } from '../../memory/memory.ts'
-import type { ModelConfig } from '../../run/model/model.ts'
-import { createTool, type ToolContext } from '../../run/tools/tool.ts'
+import type { DirectChannel } from '../../channel/index.ts'
+import { Agent, createTool, Memory, type ModelConfig, type ToolContext } from '../../index.ts'
 import { brevity } from './announcement.ts'
 import { tour } from './tour.ts'
 

@@ -36,7 +36,9 @@ import {
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkInput, type CheckInputOptions } from './check-input.ts'
 import { canRejectInput, checkConfig, resolve, resolveScorers, withPlainProcessors, type AgentConfig } from './config.ts'
-import { checkOptions, requestContextIn, validateArguments, type ExplainOptions, type LegacyOptions, type ForRequest } from './options.ts'
+import {
+  checkOptions, requestContextIn, targetIn, validateArguments, type ExplainOptions, type LegacyOptions, type ForRequest,
+} from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
   contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
@@ -466,8 +468,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  async defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
-    return this.#config.defaultOptions ? (await resolveOptions(this.#config, options)).memory : undefined
+  async memoryOf(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
+    const { defaultOptions } = this.#config
+    if (!defaultOptions || (typeof defaultOptions === 'object' && !defaultOptions.memory)) return options.memory
+    return targetIn(await resolveOptions(this.#config, options))
   }
 
   /** @internal */

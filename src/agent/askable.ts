@@ -18,6 +18,6 @@ export interface Askable extends Runnable {
   readonly signalTags: readonly string[]
   /** The fields of a new thread for the store; `workingMemory` of its metadata is stored as working memory. */
   describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>>
-  /** The thread that its default options name. */
-  defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
+  /** The thread of a call and the options of its memory: those of the call, over its default options. Undefined without a thread. */
+  memoryOf(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
 }

@@ -37,7 +37,7 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const runId = options.runId ?? agent.threads().newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
-  const memory = options.memory ?? (await agent.defaultMemory(options))
+  const memory = await agent.memoryOf(options)
   const target = memory && targetOf(memory)
   checkInput(rows, target !== undefined)
   const here = memory ? await unlessAborted(agent.resolveStorage(options.requestContext), options.abortSignal) : agent

@@ -11,7 +11,7 @@ import { allHooks, inputHooks, outputHooks } from '../processors/hooks.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import { checkModel, type ModelConfig } from '../run/model/model.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { DefaultOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/tools/payloads.ts'
@@ -77,7 +77,7 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** Offered to the model as tools; their chunks are nested in this agent's stream. */
   workflows?: Dynamic<WorkflowsInput>
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
-  defaultOptions?: Dynamic<Omit<AgentExecutionOptions, 'runId'>>
+  defaultOptions?: Dynamic<DefaultOptions>
   /** Options for every `generateLegacy()`; the options of a call override them. */
   defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
   /** Options for every `streamLegacy()`; the options of a call override them. */
@@ -155,7 +155,7 @@ export function checkConfig(config: AgentConfig): void {
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
     if (typeof options === 'object')
-      checkDefaults(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
+      checkDefaults(key === 'defaultOptions' ? options : fromLegacyOptions(options as LegacyOptions), `${key} of agent '${who}'`)
   }
 }
 

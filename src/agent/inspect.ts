@@ -19,7 +19,7 @@ import { resolve, type AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
 import { previewRecall } from './memory/semantic-recall.ts'
 import { previewWorkingMemory, workingMemoryParts, workingMemorySetting } from './memory/working-memory.ts'
-import { checkExplained, checkMemory, validateArguments, type ResolvedOptions } from './options.ts'
+import { checkExplained, checkMemory, targetIn, validateArguments, type ResolvedOptions } from './options.ts'
 import { resolveOptions, resolveProcessors, resolvePrompt, resolveToolSet } from './prepare.ts'
 import { explainWatch, type WatchToExplain } from './watches.ts'
 
@@ -98,6 +98,7 @@ export async function explainAgentPrompt(
 ): Promise<ExplainedPrompt> {
   checkExplained(given)
   const options = await resolveOptions(config, given)
+  if (!targetIn(options)) delete options.memory
   const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
   const setting = options.memory && (await workingMemorySetting(config, options, [before, after]))
   const working = await workingMemoryParts(setting)

@@ -1,34 +1,53 @@
 import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName, isObject } from '../base/json.ts'
-import { checkMemoryOptions } from '../memory/options.ts'
+import { checkMemoryOptions, historyOption } from '../memory/options.ts'
+import { mergeRecallOptions } from '../memory/semantic/search.ts'
 import { hasOptionsByProvider, invalidSetting, modelSettingNames, type ModelSettings } from '../run/model/model.ts'
-import type { AgentExecutionOptions, MemoryOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, DefaultOptions, MemoryOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
 
 /** The agent's defaults and the options of a call, merged. */
 export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
 
-/** Options of the call override the defaults of the agent. Groups of settings are merged by key, everything else is replaced. */
-export function mergeOptions(defaults: AgentExecutionOptions, options: AgentExecutionOptions): AgentExecutionOptions {
-  const merged = { ...defaults, ...withoutUndefined(options) }
-  if (defaults.modelSettings && options.modelSettings) merged.modelSettings = { ...defaults.modelSettings, ...options.modelSettings }
-  if (defaults.providerOptions && options.providerOptions) {
-    merged.providerOptions = { ...defaults.providerOptions }
-    for (const [provider, value] of Object.entries(options.providerOptions)) {
-      merged.providerOptions[provider] = { ...merged.providerOptions[provider], ...value }
-    }
+/**
+ * Options of the call override the defaults of the agent; `undefined` overrides nothing. Groups of settings are merged by key: model
+ * settings and their headers, provider options, and memory with its options. Everything else is replaced.
+ */
+export function mergeOptions(defaults: DefaultOptions, options: AgentExecutionOptions): AgentExecutionOptions {
+  const merged = overlaid<AgentExecutionOptions>(defaults as AgentExecutionOptions, options)
+  const { modelSettings, providerOptions, memory } = options
+  if (defaults.modelSettings && modelSettings) {
+    merged.modelSettings = overlaid(defaults.modelSettings, modelSettings)
+    if (defaults.modelSettings.headers && modelSettings.headers)
+      merged.modelSettings.headers = overlaid(defaults.modelSettings.headers, modelSettings.headers)
   }
+  if (defaults.providerOptions && providerOptions) {
+    merged.providerOptions = { ...defaults.providerOptions }
+    for (const [provider, value] of Object.entries(providerOptions))
+      merged.providerOptions[provider] = overlaid(merged.providerOptions[provider] ?? {}, value ?? {})
+  }
+  if (isObject(defaults.memory) && isObject(memory)) merged.memory = mergeMemory(defaults.memory, memory)
   return merged
 }
 
-function withoutUndefined(options: AgentExecutionOptions): AgentExecutionOptions {
-  for (const key in options) {
-    if (options[key as keyof AgentExecutionOptions] === undefined)
-      return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  }
-  return options
+function mergeMemory(defaults: Partial<MemoryTarget>, own: MemoryTarget): MemoryTarget {
+  const merged = overlaid<MemoryTarget>(defaults, own)
+  const { options: before } = defaults
+  const { options: after } = own
+  if (!before || !after) return merged
+  const { lastMessages: _, window: __, ...options }: MemoryOptions = overlaid(before, after)
+  if (before.semanticRecall !== undefined && after.semanticRecall !== undefined)
+    options.semanticRecall = mergeRecallOptions(before.semanticRecall, after.semanticRecall)
+  if (before.workingMemory && after.workingMemory)
+    options.workingMemory = overlaid(before.workingMemory, after.workingMemory)
+  return { ...merged, options: { ...options, ...historyOption(before, after) } }
+}
+
+/** The fields of both; where both have one, that of `over`. */
+function overlaid<Fields extends object>(base: Partial<Fields>, over: Fields): Fields {
+  return { ...base, ...Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined)) } as Fields
 }
 
 /** Returns a description of the expected value, for the error message; undefined when the value is valid. */
@@ -104,6 +123,7 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   }
   const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
   checkKnown('structuredOutput', structuredOutput, structuredNames, of)
+  checkStructured(structuredOutput, of)
   checkKnown('modelSettings', modelSettings, modelSettingNames, of)
   const invalid = modelSettings && invalidSetting(modelSettings)
   if (invalid) {
@@ -113,6 +133,21 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   checkKnown('memory', memory, memoryNames, of)
   if (isObject(memory?.thread)) checkThread(memory.thread, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+}
+
+const structuredChecks: Partial<Record<keyof StructuredOutputOptions, Check>> = {
+  name: (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty'),
+  description: (value) => (typeof value === 'string' ? undefined : 'a text'),
+  jsonPromptInjection: flag,
+}
+
+function checkStructured(structuredOutput: StructuredOutputOptions = {} as StructuredOutputOptions, of: string): void {
+  for (const [name, check] of Object.entries(structuredChecks)) {
+    const value: unknown = structuredOutput[name as keyof StructuredOutputOptions]
+    const wanted = value === undefined ? undefined : check(value)
+    const option = `structuredOutput.${name}`
+    if (wanted !== undefined) throw new HeedError('invalid_argument', `${option} of ${of} must be ${wanted}.`, { details: { option } })
+  }
 }
 
 /** The options of a call that change its prompt. */
@@ -189,6 +224,12 @@ function unknownOption(option: string, of: string, names: object): HeedError {
   })
 }
 
+/** The memory of merged options; undefined where they have default options of memory, and no thread. */
+export function targetIn({ memory }: ResolvedOptions): MemoryTarget | undefined {
+  const isTarget = memory && ((memory as Partial<MemoryTarget>).thread !== undefined || memory.resource !== undefined)
+  return isTarget ? memory : undefined
+}
+
 /** Returns the thread and the resource of `memory`. Both are required. */
 export function checkMemory(memory: MemoryTarget): { threadId: string; resourceId: string } {
   const { thread, resource } = memory as Partial<MemoryTarget>
@@ -234,8 +275,12 @@ export function checkToolNames({ activeTools, toolChoice }: AgentExecutionOption
   const known = definitions.map(({ name }) => name)
   const unknown = activeTools?.find((name) => !known.includes(name))
   if (unknown !== undefined) throw unknownTool('activeTools', unknown, known)
-  if (typeof toolChoice !== 'object') return
   const offered = activeTools ?? known
+  if (toolChoice === 'required' && known.length === 0) {
+    const message = "toolChoice 'required' has no effect: there are no tools to call. Pass a tool, or leave it out."
+    throw new HeedError('invalid_argument', message, { details: { option: 'toolChoice' } })
+  }
+  if (typeof toolChoice !== 'object') return
   if (!offered.includes(toolChoice.toolName)) throw unknownTool('toolChoice', toolChoice.toolName, offered)
 }
 
@@ -257,7 +302,10 @@ export function wantedTransform(value: unknown): string | undefined {
 }
 
 function isToolChoice(value: unknown): boolean {
-  if (isObject(value)) return value.type === 'tool' && typeof value.toolName === 'string'
+  if (isObject(value)) {
+    const { type, toolName, ...others } = value
+    return type === 'tool' && typeof toolName === 'string' && Object.values(others).every((other) => other === undefined)
+  }
   return value === 'auto' || value === 'none' || value === 'required'
 }
 

@@ -34,12 +34,16 @@ function systemMessage(item: unknown, field: string): SystemModelMessage[] {
   if (!isObject(item)) throw invalidInstructions(field, `is ${item === null ? 'null' : typeof item}`)
   if (item.role !== 'system') throw invalidInstructions(field, `has the role ${JSON.stringify(item.role)}`)
   if (typeof item.content !== 'string') throw invalidInstructions(field, 'has content that is not a text')
+  const unknown = Object.keys(item).find((name) => !messageNames.has(name) && item[name] !== undefined)
+  if (unknown !== undefined) throw invalidInstructions(field, `has '${unknown}', which is none of ${[...messageNames].join(', ')}`)
   const options = item.providerOptions ?? item.experimental_providerMetadata
   if (options !== undefined && !isProviderOptions(options)) {
     throw invalidInstructions(field, 'has providerOptions that are not an object for each provider')
   }
   return item.content === '' ? [] : [{ role: 'system', content: item.content, ...(options && { providerOptions: options }) }]
 }
+
+const messageNames: ReadonlySet<string> = new Set(['role', 'content', 'providerOptions', 'experimental_providerMetadata'])
 
 /** Options that providers read from a system message. Every other option belongs to the call. */
 const messageOption = /^cache[_-]?(control|point)$/i

@@ -166,6 +166,11 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   onAbort?: (event: { steps: StepResult[] }) => void | Promise<void>
 }
 
+/** The default options of an agent's calls. Its memory may leave the thread to the call. */
+export interface DefaultOptions extends Omit<AgentExecutionOptions, 'runId' | 'memory'> {
+  memory?: Partial<MemoryTarget>
+}
+
 /** Options of a run that a send starts. The target of the send is its thread; `memory` may repeat it. */
 export interface WokenRunOptions extends Omit<AgentExecutionOptions, 'memory'> {
   memory?: {

@@ -17,7 +17,7 @@ async function made() {
 
 /** Called by Heed alone, or with nothing to get wrong. */
 const internal: Record<string, readonly string[]> = {
-  agent: ['join', 'site', 'threads', 'resolveStorage', 'inheritStorage', 'prepare', 'defaultMemory', 'describeThread', 'titler', 'window', 'contextKeys', 'memoryOptions'],
+  agent: ['join', 'site', 'threads', 'resolveStorage', 'inheritStorage', 'prepare', 'memoryOf', 'describeThread', 'titler', 'window', 'contextKeys', 'memoryOptions'],
   heed: ['admit', 'listAgents', 'close', 'drain'],
   memory: ['bind', 'at'],
   ofResource: [],

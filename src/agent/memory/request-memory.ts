@@ -1,4 +1,4 @@
-import { expectList, plainProcessors, resolve, type AgentConfig } from '../config.ts'
+import { expectList, expectObject, plainProcessors, resolve, type AgentConfig } from '../config.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Site } from '../../heed/site.ts'
 import { Memory, type MemoryBinding } from '../../memory/memory.ts'
@@ -77,13 +77,15 @@ export function staticProcessors(config: AgentConfig): Array<readonly Processor[
 
 /** The window of the agent's static configuration, or of the options of a call. */
 export function windowOfAgent(config: AgentConfig, options?: MemoryOptions): Window {
-  const { memory } = config
-  return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(staticProcessors(config)), options))
+  const { memory, defaultOptions } = config
+  const defaults = typeof defaultOptions === 'object' ? defaultOptions : {}
+  const lists = staticProcessors(config).map((list, index) => defaults[keys[index] ?? 'inputProcessors'] ?? list)
+  return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(lists), defaults.memory?.options, options))
 }
 
 /** Whether a function of the agent decides about history for each request. */
 export function dependsOnRequest(config: AgentConfig): boolean {
-  return typeof config.memory === 'function' || keys.some((key) => typeof config[key] === 'function')
+  return (['memory', 'defaultOptions', ...keys] as const).some((key) => typeof config[key] === 'function')
 }
 
 /**
@@ -93,10 +95,11 @@ export function dependsOnRequest(config: AgentConfig): boolean {
 export async function historyOptionsOfCall(agent: string, config: AgentConfig, options: AgentExecutionOptions): Promise<MemoryOptions> {
   const context = { requestContext: options.requestContext ?? new RequestContext() }
   const memory = config.memory === undefined ? undefined : await resolve(config.memory, context)
+  const defaults = config.defaultOptions ? expectObject(await resolve(config.defaultOptions, context), 'defaultOptions', agent) : {}
   const lists = await Promise.all(
     keys.map(
       async (key) => {
-        const own = options[key] ?? config[key] ?? []
+        const own = options[key] ?? defaults[key] ?? config[key] ?? []
         return plainProcessors(expectList(await resolve<Processor[]>(own, context), key, agent))
       },
     ),
@@ -106,7 +109,7 @@ export async function historyOptionsOfCall(agent: string, config: AgentConfig, o
     if (processor.id === 'message-history' && 'storage' in processor && processor.storage && !fixed.includes(processor))
       throw noStorage(agent)
   }
-  return historyOption(memory?.options, historyIn(lists))
+  return historyOption(memory?.options, historyIn(lists), defaults.memory?.options)
 }
 
 function noStorage(agent: string): HeedError {

@@ -61,6 +61,8 @@ export function invalidSetting(settings: object): { name: string; wanted: string
   for (const [name, value] of Object.entries(settings) as Array<[string, unknown]>) {
     if (value === undefined || value === null) continue
     if (!settingsOfText.has(name) && !Number.isFinite(value)) return { name, wanted: 'a number' }
+    if (name === 'maxRetries' && !(Number.isInteger(value) && Number(value) >= 0)) return { name, wanted: 'a whole number of at least 0' }
+    if (name === 'reasoning' && (typeof value !== 'string' || value === '')) return { name, wanted: 'a text that is not empty' }
     if (name === 'headers' && !(isObject(value) && Object.values(value).every((one) => one === undefined || typeof one === 'string'))) {
       return { name, wanted: 'an object of texts' }
     }

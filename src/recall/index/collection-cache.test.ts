@@ -9,8 +9,7 @@ import { applyMoves, movesAfter, ResourceCollection } from './resource-collectio
 import { ResourceVectors } from './resource-vectors.ts'
 
 const resource = 1
-const embedder = 7
-const dimension = 2
+const embedder = { key: 7, dimension: 2 }
 
 interface Change {
   message: number
@@ -52,7 +51,7 @@ function write({ index, write: transaction }: Databases, collections: Collection
         if (embedded)
           index.run(
             'INSERT INTO vectors (embedder, resource, passage, vector) VALUES (?, ?, ?, ?)',
-            embedder,
+            embedder.key,
             resource,
             passage,
             vector,
@@ -75,7 +74,7 @@ function shown(collection: ResourceCollection, vectors: ResourceVectors) {
     collection.role,
     collection.createdAt,
   ]
-  const cosines = vectors.compare(Float32Array.of(1, 0.5))
+  const { cosines } = vectors.compare(Float32Array.of(1, 0.5))
   return {
     count,
     threads,
@@ -106,8 +105,8 @@ describe('cached collections', () => {
             write(databases, writer, [...new Map(changes.map((one) => [one.message, one])).values()])
             for (const collections of looks[step] ? [writer, reader] : [writer]) {
               const fresh = ResourceCollection.read(databases.index, resource)
-              expect(shown(collections.collectionOf(resource), collections.vectorsOf(resource, embedder, dimension))).toEqual(
-                shown(fresh, ResourceVectors.read(databases.index, fresh, embedder, dimension)),
+              expect(shown(collections.collectionOf(resource), collections.vectorsOf(resource, embedder))).toEqual(
+                shown(fresh, ResourceVectors.read(databases.index, fresh, embedder, { bits: 8, most: Number.POSITIVE_INFINITY })),
               )
             }
           }

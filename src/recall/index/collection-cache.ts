@@ -1,11 +1,11 @@
 import type { Statements } from '../../store/sql/statements.ts'
 import type { Databases } from './databases.ts'
-import { readChanged, readPassages, ResourceCollection, type ChangedPassages, type PassageRow } from './resource-collection.ts'
-import { readChangedVectors, ResourceVectors, type VectorRow } from './resource-vectors.ts'
+import { readChanged, ResourceCollection, type ChangedPassages } from './resource-collection.ts'
+import { readChangedVectors, readVectorsOf, ResourceVectors, spaceFor, type StoredEmbedder, type VectorRow, type VectorSpace } from './resource-vectors.ts'
 import { firstPassageKey } from './schema.ts'
 
-/** The memory for the resources that were searched last. */
-const maxBytes = 384 * 1024 * 1024
+/** The memory for the resources that were searched last, if the store does not say how much. */
+const defaultBytes = 384 * 1024 * 1024
 /** The length of the change log in `touched`, for all resources together. */
 const maxTouched = 50_000
 /** When more than this share of a collection changed, it is read again as a whole. */
@@ -24,12 +24,13 @@ export interface CachedResource {
 type ResourceChange =
   | { kind: 'none' }
   | { kind: 'some'; version: number; messages: ChangedPassages[]; vectors: Map<number, VectorRow[]> }
-  | { kind: 'all'; version: number; rows: PassageRow[] }
+  | { kind: 'all'; version: number; collection: ResourceCollection }
 
 /** The collections that a search reads. */
 export interface Collections {
   collectionOf(resource: number): ResourceCollection
-  vectorsOf(resource: number, embedder: number, dimension: number): ResourceVectors
+  /** The cosines of its passages with a question. */
+  cosinesOf(resource: number, embedder: StoredEmbedder, question: Float32Array): Float32Array
   /** Logs, by resource, the messages whose passages or vectors changed. Called within the transaction that changes them. */
   logChanges(touched: ReadonlyMap<number, ReadonlySet<number>>): void
 }
@@ -40,22 +41,31 @@ export interface Collections {
  */
 export class CollectionCache implements Collections {
   readonly #databases: Databases
-  readonly #cached = new CachedResources()
+  readonly #cached: CachedResources
 
-  constructor(databases: Databases) {
+  constructor(databases: Databases, maxBytes?: number) {
     this.#databases = databases
+    this.#cached = new CachedResources(maxBytes)
   }
 
   collectionOf(resource: number): ResourceCollection {
     return this.#refreshed(resource).collection
   }
 
-  vectorsOf(resource: number, embedder: number, dimension: number): ResourceVectors {
+  cosinesOf(resource: number, embedder: StoredEmbedder, question: Float32Array): Float32Array {
+    const vectors = this.vectorsOf(resource, embedder)
+    const comparison = vectors.compare(question)
+    if (vectors.isCoarse) comparison.refine(readVectorsOf(this.#databases.index, resource, embedder.key, comparison.nearest()))
+    return comparison.cosines
+  }
+
+  vectorsOf(resource: number, embedder: StoredEmbedder): ResourceVectors {
     const cached = this.#refreshed(resource)
-    const known = this.#cached.vectorsOf(cached, embedder, dimension)
+    const known = this.#cached.vectorsOf(cached, embedder)
     if (known) return known
-    const vectors = ResourceVectors.read(this.#databases.index, cached.collection, embedder, dimension)
-    this.#cached.addVectors(cached, embedder, vectors)
+    const space = this.#cached.spaceFor(cached, embedder)
+    const vectors = ResourceVectors.read(this.#databases.index, cached.collection, embedder, space)
+    this.#cached.addVectors(cached, embedder.key, vectors)
     return vectors
   }
 
@@ -72,6 +82,11 @@ export class CollectionCache implements Collections {
 /** The resources in memory, the least recently used first. */
 export class CachedResources {
   readonly #entries = new Map<number, CachedResource>()
+  readonly #maxBytes: number
+
+  constructor(maxBytes = defaultBytes) {
+    this.#maxBytes = maxBytes
+  }
 
   get(resource: number): CachedResource | undefined {
     return this.#entries.get(resource)
@@ -83,13 +98,20 @@ export class CachedResources {
     const entry = change.kind === 'all' || !cached ? entryOf(resource, change) : cached
     if (change.kind === 'some' && entry === cached) refresh(entry, change)
     this.#entries.set(resource, entry)
-    if (entry !== cached) this.#evict(entry)
+    if (change.kind !== 'none') this.#evict(entry)
     return entry
   }
 
-  vectorsOf({ vectors }: CachedResource, embedder: number, dimension: number): ResourceVectors | undefined {
-    const known = vectors.get(embedder)
-    return known?.dimension === dimension ? known : undefined
+  /** The vectors in memory. Those that have outgrown the memory are read again, with fewer bits. */
+  vectorsOf(entry: CachedResource, { key, dimension }: StoredEmbedder): ResourceVectors | undefined {
+    const known = entry.vectors.get(key)
+    if (known?.dimension !== dimension) return undefined
+    return known.isCoarse || bytesOf(entry) <= this.#maxBytes ? known : undefined
+  }
+
+  /** How the vectors of a resource are to be kept. */
+  spaceFor({ collection }: CachedResource, { dimension }: StoredEmbedder): VectorSpace {
+    return spaceFor(collection.count, dimension, this.#maxBytes - collection.bytes)
   }
 
   /** The vectors of one embedder alone are kept. */
@@ -99,12 +121,12 @@ export class CachedResources {
     this.#evict(entry)
   }
 
-  /** Evicts the least recently used entries. The one in use stays, whatever its size. */
+  /** Evicts the least recently used entries. The one in use stays: its vectors take what its passages leave. */
   #evict(used: CachedResource): void {
     let bytes = 0
     for (const entry of this.#entries.values()) bytes += bytesOf(entry)
     for (const [resource, entry] of this.#entries) {
-      if (bytes <= maxBytes) return
+      if (bytes <= this.#maxBytes) return
       if (entry === used) continue
       this.#entries.delete(resource)
       bytes -= bytesOf(entry)
@@ -113,8 +135,8 @@ export class CachedResources {
 }
 
 function entryOf(resource: number, change: ResourceChange): CachedResource {
-  const { version, rows } = change.kind === 'all' ? change : { version: 0, rows: [] }
-  return { version, collection: new ResourceCollection(resource, rows), vectors: new Map() }
+  const { version, collection } = change.kind === 'all' ? change : { version: 0, collection: new ResourceCollection(resource) }
+  return { version, collection, vectors: new Map() }
 }
 
 function refresh(entry: CachedResource, { version, messages, vectors }: ResourceChange & { kind: 'some' }): void {
@@ -128,14 +150,15 @@ function refresh(entry: CachedResource, { version, messages, vectors }: Resource
 function readChange(index: Statements, resource: number, cached: CachedResource | undefined): ResourceChange {
   const version = index.one<{ version: number }>('SELECT version FROM resources WHERE key = ?', resource)?.version ?? 0
   if (cached?.version === version) return { kind: 'none' }
-  return readMissing(index, resource, version, cached, cached && changedSince(index, cached))
+  const firsts = cached && changedSince(index, cached)
+  if (!cached || !firsts) return { kind: 'all', version, collection: ResourceCollection.read(index, resource) }
+  return readSome(index, resource, version, cached, firsts)
 }
 
-/** The change to a version: of the messages with these first passages, or the whole resource. */
-export function readMissing(
-  index: Statements, resource: number, version: number, cached: CachedResource | undefined, firsts: readonly number[] | undefined,
+/** The change to a version, of the messages with these first passages. */
+export function readSome(
+  index: Statements, resource: number, version: number, cached: CachedResource, firsts: readonly number[],
 ): ResourceChange {
-  if (!cached || !firsts) return { kind: 'all', version, rows: readPassages(index, resource) }
   const vectors = new Map([...cached.vectors.keys()].map((embedder) => [embedder, readChangedVectors(index, resource, embedder, firsts)]))
   return { kind: 'some', version, messages: readChanged(index, resource, firsts), vectors }
 }

@@ -1,5 +1,6 @@
 import { lengthsOf, type Collection } from '../rank/bm25.ts'
 import { sessionsOf } from '../rank/sessions.ts'
+import { worthOfAll, type Worth } from '../rank/worth.ts'
 import { maxPassages } from '../text/passages.ts'
 import { maxYears } from '../text/times.ts'
 import type { Statements } from '../../store/sql/statements.ts'
@@ -38,8 +39,26 @@ export interface ChangedPassages {
   rows: PassageRow[]
 }
 
-export function readPassages(index: Statements, resource: number): PassageRow[] {
-  return index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE resource = ? ORDER BY key`, resource)
+/** The passages that are read at once. */
+const readAtOnce = 20_000
+
+/** The next passages of a resource, each column as a list in JSON: a row for each passage would take four times as long. */
+export interface PassageBlock {
+  keys: string | null
+  threads: string | null
+  lengths: string | null
+  forms: string | null
+  roles: string | null
+  times: string | null
+}
+
+export function readPassages(index: Statements, resource: number, after: number): PassageBlock | undefined {
+  return index.one<PassageBlock>(
+    `SELECT json_group_array(key) AS keys, json_group_array(thread) AS threads, json_group_array(words) AS lengths,
+       json_group_array(form) AS forms, json_group_array(role) AS roles, json_group_array(created_at) AS times
+     FROM (SELECT key, thread, words, form, role, created_at FROM passages WHERE resource = ? AND key > ? ORDER BY key LIMIT ?) AS next`,
+    resource, after, readAtOnce,
+  )
 }
 
 /** The passages of changed messages. */
@@ -69,27 +88,48 @@ export class ResourceCollection implements Collection {
   #last: number[] = []
   #lengths: Float64Array | undefined
   #sessions: ReturnType<typeof sessionsOf> | undefined
+  #worth: Worth | undefined
   readonly #frequent = new Map<string, number>()
   #counted: ReadonlyMap<string, number> = new Map()
   /** The number of passages when the cached counts were taken. */
   #frequentAtCount = 0
 
-  /** `rows`: all of them, in the order of their keys. */
-  constructor(resource: number, rows: readonly PassageRow[]) {
+  constructor(resource: number) {
     this.resource = resource
-    this.#reserve(rows.length)
-    for (const row of rows) this.#append(row)
   }
 
   static read(index: Statements, resource: number): ResourceCollection {
-    return new ResourceCollection(resource, readPassages(index, resource))
+    const collection = new ResourceCollection(resource)
+    for (let after: number | undefined = -1; after !== undefined;) after = collection.add(readPassages(index, resource, after))
+    return collection
   }
 
-  // Sessions and their lengths are computed once for all searches, until the collection changes.
+  /** Adds passages that `readPassages` returned. Returns after which one the next are read; undefined when all are. */
+  add(block: PassageBlock | undefined): number | undefined {
+    const [keys = [], threads, lengths, forms, roles, times] = [
+      block?.keys, block?.threads, block?.lengths, block?.forms, block?.roles, block?.times,
+    ].map((list) => JSON.parse(list ?? '[]') as number[])
+    const isLast = keys.length < readAtOnce
+    this.#reserve(this.count + keys.length, isLast)
+    for (let n = 0; n < keys.length; n += 1) {
+      this.#append({
+        key: keys[n] ?? 0, thread: threads?.[n] ?? 0, words: lengths?.[n] ?? 0, form: forms?.[n] ?? 0, role: roles?.[n] ?? 0,
+        createdAt: times?.[n] ?? 0,
+      })
+    }
+    return isLast ? undefined : keys.at(-1)
+  }
+
+  // Sessions, their lengths and the worth of passages are computed once for all searches, until the collection changes.
 
   get lengths(): Float64Array {
     this.#lengths ??= lengthsOf(this)
     return this.#lengths
+  }
+
+  get worth(): Worth {
+    this.#worth ??= worthOfAll(this)
+    return this.#worth
   }
 
   get session(): Int32Array {
@@ -142,14 +182,16 @@ export class ResourceCollection implements Collection {
     this.#counted = new Map()
   }
 
+  /** Of all lists, and of what is computed from them: the session and the worth of each passage. */
   get bytes(): number {
-    return this.keys.byteLength * 4
+    return this.keys.byteLength * 5
   }
 
   /** Takes the passages of changed messages, in the order of their keys. Returns how the remaining passages moved. */
   refresh(messages: readonly ChangedPassages[]): Move[] {
     this.#lengths = undefined
     this.#sessions = undefined
+    this.#worth = undefined
     const changes = messages.map(({ first, rows }) => {
       const at = this.#lowerBound(first)
       return { at, removed: this.#lowerBound(first + maxPassages) - at, rows }
@@ -191,25 +233,42 @@ export class ResourceCollection implements Collection {
   /** The numbers of passages, given their keys in order; unknown keys are left out. */
   findAll(keys: readonly number[]): Int32Array {
     const found = new Int32Array(keys.length)
-    const { count } = this
     let size = 0
     let low = 0
     for (const key of keys) {
-      // Galloping search: steps double, then a binary search. The next key is often a neighbor.
-      let step = 1
-      while (low + step < count && (this.keys[low + step] as number) < key) {
-        low += step
-        step *= 2
-      }
-      let high = Math.min(count - 1, low + step)
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        if ((this.keys[middle] as number) < key) low = middle + 1
-        else high = middle
-      }
-      if (this.keys[low] === key) found[size++] = low
+      low = this.#searchFrom(low, key)
+      if (this.keys[low] === key && low < this.count) found[size++] = low
     }
     return found.subarray(0, size)
+  }
+
+  /** The same, with -1 for unknown keys. */
+  findEach(keys: readonly number[]): Int32Array {
+    const found = new Int32Array(keys.length)
+    let low = 0
+    for (let n = 0; n < keys.length; n += 1) {
+      low = this.#searchFrom(low, keys[n] as number)
+      found[n] = this.keys[low] === keys[n] && low < this.count ? low : -1
+    }
+    return found
+  }
+
+  /** The place of a key that is not before `from`. Galloping search: steps double, then a binary search. The next key is often a neighbor. */
+  #searchFrom(from: number, key: number): number {
+    const { count } = this
+    let low = from
+    let step = 1
+    while (low + step < count && (this.keys[low + step] as number) < key) {
+      low += step
+      step *= 2
+    }
+    let high = Math.min(count - 1, low + step)
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.keys[middle] as number) < key) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   threadNumber(key: number): number | undefined {
@@ -278,9 +337,10 @@ export class ResourceCollection implements Collection {
     this.#last[of] = at
   }
 
-  #reserve(count: number): void {
-    if (count <= this.keys.length) return
-    const size = Math.max(64, Math.ceil(count * 1.25))
+  /** `isWhole`: no more are read, so that little more room is needed. */
+  #reserve(count: number, isWhole = false): void {
+    const size = Math.max(64, Math.ceil(count * (isWhole ? 1.02 : 1.25)))
+    if (isWhole ? size === this.keys.length : count <= this.keys.length) return
     this.keys = grow(this.keys, new Float64Array(size))
     this.length = grow(this.length, new Uint16Array(size))
     this.thread = grow(this.thread, new Int32Array(size))
@@ -292,12 +352,12 @@ export class ResourceCollection implements Collection {
   }
 }
 
-/** Copies the numbers into a longer array. */
+/** Copies the numbers into another array, as many as have room. */
 export function grow<Numbers extends Float64Array | Float32Array | Uint16Array | Int32Array | Uint8Array | Int8Array>(
   before: Numbers,
   after: Numbers,
 ): Numbers {
-  after.set(before)
+  after.set(before.length > after.length ? before.subarray(0, after.length) : before)
   return after
 }
 

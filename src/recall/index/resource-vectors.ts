@@ -1,20 +1,40 @@
-import { dotProducts, quantizedNumbers, quantizedScale, strideOf } from '../rank/quantized-vectors.ts'
+import { highest } from '../rank/best-first.ts'
+import { dotProducts, quantizedNumbers, quantizedScale, scaleBytes, strideOf, type Bits } from '../rank/quantized-vectors.ts'
+import { VectorSlots } from '../rank/vector-slots.ts'
 import { maxPassages } from '../text/passages.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 import { applyMoves, grow, type Move, type ResourceCollection } from './resource-collection.ts'
 
-/** The rows that are read at once. */
+/** The vectors that are read at once. */
 const readAtOnce = 2_000
+/** Where vectors are coarse, the exact cosines of so many of the nearest are computed. */
+const refined = 256
 
 export interface VectorRow {
   passage: number
   vector: Uint8Array
 }
 
-/** The next vectors of a resource, in the order of their passages. */
-export function readVectors(index: Statements, resource: number, embedder: number, after: number): VectorRow[] {
-  const text = 'SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?'
-  return index.all<VectorRow>(text, embedder, resource, after, readAtOnce)
+/** The next vectors of a resource, in the order of their passages, in one value each: a row for each vector would take three times as long. */
+export interface VectorBlock {
+  /** The keys of the passages, as JSON. */
+  passages: string | null
+  vectors: Uint8Array | null
+}
+
+export function readVectors(index: Statements, resource: number, { key, dimension }: StoredEmbedder, after: number): VectorBlock | undefined {
+  return index.one<VectorBlock>(
+    `SELECT json_group_array(passage) AS passages, CAST(group_concat(vector, '') AS BLOB) AS vectors FROM (
+       SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? AND length(vector) = ?
+       ORDER BY passage LIMIT ?) AS next`,
+    key, resource, after, dimension + scaleBytes, readAtOnce,
+  )
+}
+
+/** An embedder in the index. */
+export interface StoredEmbedder {
+  key: number
+  dimension: number
 }
 
 /** The vectors of changed messages. */
@@ -23,81 +43,207 @@ export function readChangedVectors(index: Statements, resource: number, embedder
   return firsts.flatMap((first) => index.all<VectorRow>(text, embedder, resource, first, first + maxPassages))
 }
 
-/** The vectors that one embedder made of a resource's passages, in memory. */
+/** The vectors of some passages. */
+export function readVectorsOf(index: Statements, resource: number, embedder: number, passages: readonly number[]): VectorRow[] {
+  return index.all<VectorRow>(
+    `SELECT passage, vector FROM vectors
+     WHERE embedder = ? AND resource = ? AND passage IN (SELECT CAST(value AS BIGINT) FROM json_each(?))`,
+    embedder, resource, JSON.stringify(passages),
+  )
+}
+
+/** How the vectors of a resource are kept in so many bytes: with eight bits a number if all fit, else with four; `most` have room then. */
+export interface VectorSpace {
+  bits: Bits
+  most: number
+}
+
+export function spaceFor(count: number, dimension: number, bytes: number): VectorSpace {
+  const fits = (bits: Bits) => Math.floor(Math.max(0, bytes) / ((strideOf(dimension, bits) * bits) / 8 + bytesBesideVector))
+  return fits(8) >= count ? { bits: 8, most: Number.POSITIVE_INFINITY } : { bits: 4, most: fits(4) }
+}
+
+/** Its scale, and the number of its slot. */
+const bytesBesideVector = 8
+
+/** The vectors that one embedder made of a resource's passages, in memory. Where not all have room, those of the latest passages have. */
 export class ResourceVectors {
   readonly dimension: number
   readonly #collection: ResourceCollection
-  readonly #stride: number
-  #numbers = new Int8Array(0)
-  /** 0 means that the passage has no vector. */
-  #scales = new Float32Array(0)
-  /** The number of passages that have vectors. */
+  readonly #vectors: VectorSlots
+  readonly #most: number
+  /** By number of the passage, its slot plus 1; 0 means that it has no vector here. */
+  #slots = new Int32Array(0)
+  /** The number of passages that have vectors here. */
   #present = 0
+  /** No passage below this one has a vector here. */
+  #oldest = 0
 
-  constructor(collection: ResourceCollection, dimension: number) {
+  constructor(collection: ResourceCollection, dimension: number, { bits, most }: VectorSpace) {
     this.#collection = collection
     this.dimension = dimension
-    this.#stride = strideOf(dimension)
+    this.#vectors = new VectorSlots(dimension, bits)
+    this.#most = most
     this.#reserve()
   }
 
-  static read(index: Statements, collection: ResourceCollection, embedder: number, dimension: number): ResourceVectors {
-    const vectors = new ResourceVectors(collection, dimension)
-    for (let after: number | undefined = -1; after !== undefined;) {
+  static read(index: Statements, collection: ResourceCollection, embedder: StoredEmbedder, space: VectorSpace): ResourceVectors {
+    const vectors = new ResourceVectors(collection, embedder.dimension, space)
+    for (let after: number | undefined = vectors.firstRead; after !== undefined;) {
       after = vectors.add(readVectors(index, collection.resource, embedder, after))
     }
     return vectors
   }
 
+  /** After which passage the first vectors are read. */
+  get firstRead(): number {
+    const { count, keys } = this.#collection
+    return count > this.#most ? (keys[count - Math.floor(this.#most) - 1] ?? -1) : -1
+  }
+
   /** Adds vectors that `readVectors` returned. Returns after which passage the next ones are read. */
-  add(rows: readonly VectorRow[]): number | undefined {
-    for (const row of rows) this.#put(row)
-    return rows.length === readAtOnce ? rows.at(-1)?.passage : undefined
+  add(block: VectorBlock | undefined): number | undefined {
+    const passages = JSON.parse(block?.passages ?? '[]') as number[]
+    const bytes = this.dimension + scaleBytes
+    const found = this.#collection.findEach(passages)
+    const vectors = block?.vectors && viewOf(block.vectors)
+    for (let n = 0; n < passages.length; n += 1) {
+      const at = found[n] as number
+      if (at >= 0 && vectors) this.#putAt(at, vectors, n * bytes)
+    }
+    return passages.length === readAtOnce ? passages.at(-1) : undefined
   }
 
   get bytes(): number {
-    return this.#numbers.byteLength + this.#scales.byteLength
+    return this.#vectors.bytes + this.#slots.byteLength
+  }
+
+  /** Cosines are not exact: numbers have four bits. */
+  get isCoarse(): boolean {
+    return this.#vectors.bits < 8
   }
 
   /** Called after the collection's `refresh`: takes the vectors of the changed messages, and moves the others. */
   refresh(firsts: readonly number[], rows: readonly VectorRow[], moves: readonly Move[]): void {
-    this.#reserve()
-    applyMoves(this.#numbers, moves, this.#stride)
-    applyMoves(this.#scales, moves)
-    this.#scales.fill(0, this.#collection.count)
-    for (const first of firsts) this.#scales.fill(0, ...this.#collection.rangeOf(first))
-    for (const row of rows) this.#put(row)
-    this.#present = this.#scales.reduce((sum, scale) => sum + (scale === 0 ? 0 : 1), 0)
-  }
-
-  /** Cosines with a question's vector. */
-  compare(question: Float32Array): Float32Array {
     const { count } = this.#collection
-    const cosines = dotProducts(normalize(question), this.#numbers, this.#scales, count)
-    if (this.#present < count && this.#present > 0) this.#assumeMean(cosines)
-    return cosines
+    this.#reserve()
+    applyMoves(this.#slots, moves)
+    this.#slots.fill(0, count)
+    for (const first of firsts) this.#slots.fill(0, ...this.#collection.rangeOf(first))
+    const used = new Uint8Array(this.#vectors.size)
+    for (let at = 0; at < count; at += 1) if (this.#slots[at] !== 0) used[(this.#slots[at] as number) - 1] = 1
+    this.#vectors.keep((slot) => used[slot] === 1)
+    this.#present = used.reduce((sum, one) => sum + one, 0)
+    this.#oldest = 0
+    for (const { passage, vector } of rows) {
+      const at = this.#collection.find(passage)
+      if (at >= 0 && vector.byteLength === this.dimension + scaleBytes) this.#putAt(at, viewOf(vector), 0)
+    }
   }
 
-  /** Passages without a vector get the mean cosine, so that they don't rank last only because an embedder has not seen them yet. */
-  #assumeMean(cosines: Float32Array): void {
-    const mean = cosines.reduce((sum, cosine) => sum + cosine, 0) / this.#present
-    for (let at = 0; at < cosines.length; at += 1) if (this.#scales[at] === 0) cosines[at] = mean
+  /** Cosines with a question's vector. Passages without a vector here have 0. */
+  compare(question: Float32Array): Comparison {
+    const comparison = this.begin(question)
+    while (comparison.step());
+    return comparison
   }
 
-  #put({ passage, vector }: VectorRow): void {
-    const at = this.#collection.find(passage)
-    if (at < 0 || vector.byteLength !== this.dimension + 4) return
-    if (this.#scales[at] === 0) this.#present += 1
-    this.#numbers.set(quantizedNumbers(vector), at * this.#stride)
-    this.#scales[at] = quantizedScale(vector)
+  /** The same, a part at each `step`. */
+  begin(question: Float32Array): Comparison {
+    return new Comparison(this.#vectors, { numbers: this.#slots, present: this.#present }, this.#collection, normalize(question))
+  }
+
+  /** The vector begins at a byte of `vectors`. */
+  #putAt(at: number, vectors: DataView, from: number): void {
+    const slot = this.#slots[at] as number
+    if (slot !== 0) return this.#vectors.set(slot - 1, vectors, from)
+    if (this.#present >= this.#most && !this.#makeRoom(at)) return
+    this.#slots[at] = this.#vectors.add(vectors, from) + 1
+    this.#present += 1
+    if (at < this.#oldest) this.#oldest = at
+  }
+
+  /** Removes the vector of the oldest passage. False if this one is older. */
+  #makeRoom(at: number): boolean {
+    while (this.#oldest < this.#slots.length && this.#slots[this.#oldest] === 0) this.#oldest += 1
+    if (this.#oldest >= at) return false
+    this.#vectors.free((this.#slots[this.#oldest] as number) - 1)
+    this.#slots[this.#oldest] = 0
+    this.#present -= 1
+    return true
   }
 
   #reserve(): void {
     const size = this.#collection.keys.length
-    if (size <= this.#scales.length) return
-    this.#numbers = grow(this.#numbers, new Int8Array(size * this.#stride))
-    this.#scales = grow(this.#scales, new Float32Array(size))
+    if (size > this.#slots.length) this.#slots = grow(this.#slots, new Int32Array(size))
   }
+}
+
+/** The comparison of a question with the vectors of a resource. */
+export class Comparison {
+  readonly #vectors: VectorSlots
+  readonly #slots: { numbers: Int32Array; present: number }
+  readonly #collection: ResourceCollection
+  readonly #question: Float32Array
+  readonly #bySlot: Float32Array
+  #compared = 0
+  #cosines: Float32Array | undefined
+
+  constructor(
+    vectors: VectorSlots, slots: { numbers: Int32Array; present: number }, collection: ResourceCollection, question: Float32Array,
+  ) {
+    this.#vectors = vectors
+    this.#slots = slots
+    this.#collection = collection
+    this.#question = question
+    this.#bySlot = new Float32Array(vectors.size)
+  }
+
+  /** Compares some more vectors: about a millisecond. False when all are compared. */
+  step(): boolean {
+    const to = Math.min(this.#vectors.size, this.#compared + VectorSlots.atOnce)
+    this.#vectors.compare(this.#question, this.#bySlot, this.#compared, to)
+    this.#compared = to
+    return to < this.#vectors.size
+  }
+
+  /** By number of the passage. Passages without a vector have the mean, so that they don't rank last because an embedder has not seen them. */
+  get cosines(): Float32Array {
+    if (this.#cosines) return this.#cosines
+    const { count } = this.#collection
+    const { numbers, present } = this.#slots
+    const cosines = new Float32Array(count)
+    for (let at = 0; at < count; at += 1) {
+      const slot = numbers[at] as number
+      if (slot !== 0) cosines[at] = this.#bySlot[slot - 1] as number
+    }
+    if (present < count && present > 0) {
+      const mean = cosines.reduce((sum, cosine) => sum + cosine, 0) / present
+      for (let at = 0; at < count; at += 1) if (numbers[at] === 0) cosines[at] = mean
+    }
+    this.#cosines = cosines
+    return cosines
+  }
+
+  /** The keys of the nearest passages, whose exact vectors `refine` takes. */
+  nearest(): number[] {
+    return Array.from(highest(this.cosines, refined), (at) => this.#collection.keys[at] ?? 0)
+  }
+
+  refine(rows: readonly VectorRow[]): void {
+    const { cosines } = this
+    for (const { passage, vector } of rows) {
+      const at = this.#collection.find(passage)
+      if (at < 0 || vector.byteLength !== this.#question.length + scaleBytes) continue
+      const padded = new Int8Array(strideOf(this.#question.length))
+      padded.set(quantizedNumbers(vector))
+      cosines[at] = dotProducts(this.#question, padded, Float32Array.of(quantizedScale(vector)), 1)[0] ?? 0
+    }
+  }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 function normalize(vector: Float32Array): Float32Array {

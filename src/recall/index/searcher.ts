@@ -3,7 +3,7 @@ import { isoTime } from '../../signals/conversions.ts'
 import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
-import { confidence, isRepetition, judgedForConfidence, ranking, type Ranked } from '../rank/rank.ts'
+import { confidence, judgedForConfidence, ranking, repetitionsOf, type Ranked } from '../rank/rank.ts'
 import { worthOf } from '../rank/worth.ts'
 import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
 import { searchTerms, type SearchTerm } from '../text/terms.ts'
@@ -15,7 +15,7 @@ import type { Embeddings } from './embeddings.ts'
 import { indexToken, type Indexer } from './indexer.ts'
 import type { NearVectors, PlacedVectors } from './placed-vectors.ts'
 import type { ResourceCollection } from './resource-collection.ts'
-import { messageKey, roles } from './schema.ts'
+import { firstPassageKey, messageKey, roles } from './schema.ts'
 import type { Posting } from '../rank/bm25.ts'
 import type { Match, Words } from './words.ts'
 
@@ -150,14 +150,15 @@ export class Searcher {
       : undefined
   }
 
-  /** A test for the passages that are the question of a run: itself, and where it was asked before. */
+  /** The passages that are the question of a run: itself, and where it was asked before. */
   #ignoredPassages(
     collection: ResourceCollection, question: Question, terms: number, postings: readonly Posting[],
-  ): ((at: number) => boolean) | undefined {
-    const isQuestion = this.#questionPassages(collection, question)
-    if (!question.distinct) return isQuestion
-    const isRepeated = isRepetition(collection, terms, postings, this.#sameText(collection, question.text))
-    return isQuestion ? (at) => isRepeated(at) || isQuestion(at) : isRepeated
+  ): ReadonlySet<number> | undefined {
+    const own = this.#questionPassages(collection, question)
+    if (!question.distinct) return own
+    const repeated = repetitionsOf(collection, terms, postings, this.#sameText(collection, question.text))
+    for (const at of own ?? []) repeated.add(at)
+    return repeated
   }
 
   /** A test for messages with the words of a text. It reads them: most callers ask about few. */
@@ -177,19 +178,20 @@ export class Searcher {
     }
   }
 
-  /** A test for the passages of the question itself, and of what was sent with it. */
-  #questionPassages(collection: ResourceCollection, { shown }: Question): ((at: number) => boolean) | undefined {
+  /** The passages of the question itself, and of what was sent with it. */
+  #questionPassages(collection: ResourceCollection, { shown }: Question): ReadonlySet<number> | undefined {
     if (shown?.asked === undefined) return undefined
-    const rows = this.#databases.messages.all<{ key: number; thread: number }>(
-      'SELECT m.key, m.thread FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?',
+    const rows = this.#databases.messages.all<{ key: number }>(
+      'SELECT m.key FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?',
       shown.threadId,
       shown.asked,
     )
-    const [first] = rows
-    const thread = first && collection.threadNumber(first.thread)
-    if (thread === undefined) return undefined
-    const keys = new Set(rows.map(({ key }) => key))
-    return (at) => collection.thread[at] === thread && keys.has(messageKey(collection.keys[at] ?? 0))
+    const passages = new Set<number>()
+    for (const { key } of rows) {
+      const [from, to] = collection.rangeOf(firstPassageKey(key))
+      for (let at = from; at < to; at += 1) passages.add(at)
+    }
+    return passages
   }
 
   #cosines(collection: ResourceCollection, { embedder: id, numbers, near }: NonNullable<Question['vector']>): Float32Array | undefined {
@@ -198,7 +200,7 @@ export class Searcher {
     if (!embedder || embedder.dimension !== numbers.length) return undefined
     const { key, scope } = embedder
     if (scope !== null) return near && this.#placed.cosines(collection, { key, scope }, near)
-    return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
+    return this.#collections.cosinesOf(collection.resource, { key, dimension: numbers.length }, numbers)
   }
 
   /**

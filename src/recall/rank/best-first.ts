@@ -20,16 +20,22 @@ export function* bestFirst(candidates: Int32Array, scores: Float64Array): Genera
 function selectBest(candidates: Int32Array, scores: Float64Array, size: number, last: number | undefined): Int32Array {
   const heap = new Int32Array(Math.min(size, candidates.length))
   let count = 0
+  let worst = Number.NEGATIVE_INFINITY
   for (let n = 0; n < candidates.length; n += 1) {
     const one = candidates[n] as number
+    // Nearly all candidates end here.
+    if ((scores[one] as number) < worst) continue
     if (last !== undefined && !isBetter(scores, last, one)) continue
     if (count < heap.length) {
       heap[count] = one
       count += 1
-      if (count === heap.length) for (let node = (count >> 1) - 1; node >= 0; node -= 1) sink(heap, scores, node)
+      if (count < heap.length) continue
+      for (let node = (count >> 1) - 1; node >= 0; node -= 1) sink(heap, scores, node)
+      worst = scores[heap[0] as number] as number
     } else if (isBetter(scores, one, heap[0] as number)) {
       heap[0] = one
       sink(heap, scores, 0)
+      worst = scores[heap[0] as number] as number
     }
   }
   return heap.subarray(0, count).sort((a, b) => (isBetter(scores, a, b) ? -1 : 1))
@@ -53,4 +59,22 @@ function sink(heap: Int32Array, scores: Float64Array, from: number): void {
     heap[worst] = moved
     node = worst
   }
+}
+
+/** The values between -1 and 1 have so many, and those that rounding puts outside have some more. */
+const bins = 4_096
+const spareBins = 64
+
+/** The numbers of at least the `size` highest values between -1 and 1, in no order: one pass counts them by height, another takes them. */
+export function highest(values: Float32Array, size: number): Int32Array {
+  const counts = new Int32Array(bins + 2 * spareBins)
+  const [factor, zero] = [bins / 2, bins / 2 + spareBins]
+  for (let at = 0; at < values.length; at += 1) (counts[((values[at] as number) * factor + zero) | 0] as number) += 1
+  let bin = counts.length - 1
+  let found = counts[bin] as number
+  while (found < size && bin > 0) found += counts[(bin -= 1)] as number
+  const least = (bin - zero) / factor
+  const taken: number[] = []
+  for (let at = 0; at < values.length; at += 1) if ((values[at] as number) >= least) taken.push(at)
+  return Int32Array.from(taken)
 }

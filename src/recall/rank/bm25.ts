@@ -17,6 +17,8 @@ export interface Collection {
   readonly createdAt: ArrayLike<number>
   /** The number of terms of each session. Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
   readonly lengths?: ArrayLike<number>
+  /** How much each passage counts where none is ignored, in the same way. */
+  readonly worth?: Worth
 }
 
 /** The passages that contain a term of the question. */
@@ -73,6 +75,7 @@ export function bm25Scores(
   const meanOfPairs = worth.termsOfPairs / worth.passages || 1
   const meanOfSessions = worth.terms / worth.sessions || 1
   const seen = new Uint8Array(count)
+  const scored = new ScoredPassages(count)
   /** The score of a passage of mean length with all terms of the question. */
   let whole = Math.max(0, terms - postings.length) * rarity(worth.sum, 0) * weight(1, 1)
   for (const { passages, count: having } of postings) {
@@ -91,12 +94,14 @@ export function bm25Scores(
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
       const words = length[at] ?? 0
+      scored.add(at)
       own[at] = (own[at] ?? 0) + idf * weight(1, words / mean)
       const before = previous[at] ?? -1
       const times = before >= 0 && seen[before] === 1 ? 2 : 1
       pair[at] = (pair[at] ?? 0) + idfInPairs * weight(times, (words + lengthAt(collection, before)) / meanOfPairs)
       const after = next[at] ?? -1
       if (after >= 0 && seen[after] === 0) {
+        scored.add(after)
         pair[after] = (pair[after] ?? 0) + idfInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
       }
       const of = session[at] ?? 0
@@ -108,14 +113,45 @@ export function bm25Scores(
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
   }
-  for (let at = 0; at < count; at += 1) {
+  const touched = scored.list()
+  let best = 0
+  for (let n = 0; n < touched.length; n += 1) {
+    const at = touched[n] as number
     own[at] = (own[at] as number) * (worth.of[at] as number)
     pair[at] = (pair[at] as number) * (worth.of[at] as number)
+    if ((own[at] as number) > best) best = own[at] as number
   }
-  let best = 0
-  for (let at = 0; at < count; at += 1) if ((own[at] as number) > best) best = own[at] as number
   const share = whole > 0 ? Math.min(1, best / whole) : 0
-  return { own: scaleToBest(own), pair: scaleToBest(pair), session: scaleToBest(ofSession), share }
+  scaleSome(own, touched)
+  scaleSome(pair, touched)
+  return { own, pair, session: scaleToBest(ofSession), share }
+}
+
+/** The passages that have a score: few of many, so that the others are not read again. */
+class ScoredPassages {
+  readonly #isScored: Uint8Array
+  #list = new Int32Array(1_024)
+  #size = 0
+
+  constructor(count: number) {
+    this.#isScored = new Uint8Array(count)
+  }
+
+  add(at: number): void {
+    if (this.#isScored[at] === 1) return
+    this.#isScored[at] = 1
+    if (this.#size === this.#list.length) {
+      const longer = new Int32Array(this.#size * 2)
+      longer.set(this.#list)
+      this.#list = longer
+    }
+    this.#list[this.#size] = at
+    this.#size += 1
+  }
+
+  list(): Int32Array {
+    return this.#list.subarray(0, this.#size)
+  }
 }
 
 /** The number of terms of each session. */
@@ -141,14 +177,22 @@ function weight(times: number, relativeLength: number): number {
 }
 
 /** Divides scores by the best of them, in place; negative scores become 0. */
-export function scaleToBest(scores: Float32Array): Float32Array {
+function scaleToBest(scores: Float32Array): Float32Array {
   const { length } = scores
   let best = 0
   for (let at = 0; at < length; at += 1) if ((scores[at] as number) > best) best = scores[at] as number
-  if (best === 0) return scores.fill(0)
-  for (let at = 0; at < length; at += 1) {
-    const score = scores[at] as number
-    if (score !== 0) scores[at] = score > 0 ? score / best : 0
-  }
+  for (let at = 0; at < length; at += 1) scores[at] = scaled(scores[at] as number, best)
   return scores
+}
+
+/** The same where all scores but those of some passages are 0. */
+function scaleSome(scores: Float32Array, passages: Int32Array): void {
+  let best = 0
+  for (let n = 0; n < passages.length; n += 1) best = Math.max(best, scores[passages[n] as number] as number)
+  for (let n = 0; n < passages.length; n += 1) scores[passages[n] as number] = scaled(scores[passages[n] as number] as number, best)
+}
+
+/** A score in relation to the best one; 0 where it is negative. */
+export function scaled(score: number, best: number): number {
+  return score > 0 ? score / best : 0
 }

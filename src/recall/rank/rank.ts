@@ -1,5 +1,5 @@
 import { bestFirst } from './best-first.ts'
-import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
+import { bm25Scores, scaled, type Collection, type Posting } from './bm25.ts'
 import { sameQuestion } from './copies.ts'
 import { forms } from '../text/form.ts'
 import { nearness, type NamedTime } from '../text/times.ts'
@@ -76,8 +76,8 @@ interface RankingOptions {
   times?: readonly NamedTime[]
   /** False for passages that must not be results. They still count as neighbors. */
   allowed?: (at: number) => boolean
-  /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
-  ignored?: (at: number) => boolean
+  /** Passages whose content must not count at all, such as the question itself, which would be its own best result. */
+  ignored?: ReadonlySet<number>
   /** What `worthOf` returns for the collection and the ignored passages, where the caller has computed it. */
   worth?: Worth
 }
@@ -110,7 +110,7 @@ export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
   const { session, form, length } = collection
-  const { scores, candidates, most, first, mostAlone, words, own, pair, sessions, times } = scoresOf(collection, postings, cosines, options)
+  const { scores, candidates, most, first, mostAlone, words, meaning, sessions, times } = scoresOf(collection, postings, cosines, options)
   for (const at of bestFirst(candidates, scores)) {
     const of = session[at] ?? 0
     yield {
@@ -119,8 +119,8 @@ export function* ranking(
       reasons: {
         words: words.own[at] ?? 0,
         wordsOfPair: words.pair[at] ?? 0,
-        meaning: own?.[at] ?? 0,
-        meaningOfPair: pair?.[at] ?? 0,
+        meaning: meaning?.own(at) ?? 0,
+        meaningOfPair: meaning?.pair(at) ?? 0,
         previous: Math.min(1, scoreAt(first, collection.previous[at]) / mostAlone),
         next: Math.min(1, scoreAt(first, collection.next[at]) / mostAlone),
         thread: sessions[of] ?? 0,
@@ -140,17 +140,11 @@ function scoresOf(
   const { allowed, ignored } = options
   const { count, previous, next, session, form, length } = collection
   const worth = options.worth ?? worthOf(collection, ignored)
-  const counted = ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
+  const counted = ignored?.size ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings
   const words = bm25Scores(collection, counted, worth, options.terms)
   const weights = weightsFor(options.weights ?? (cosines ? defaultWeights : weightsOfWords), cosines ? words.share : 1)
-  const alike = cosines && byWorth(cosines, worth)
-  const pair = alike && scaleToBest(withPrevious(alike, previous))
-  const own = alike && scaleToBest(alike)
-  const first = new Float32Array(count)
-  for (let at = 0; at < count; at += 1) {
-    first[at] = weights.words * (words.own[at] as number) + weights.wordsOfPair * (words.pair[at] as number)
-      + (own && pair ? weights.meaning * (own[at] as number) + weights.meaningOfPair * (pair[at] as number) : 0)
-  }
+  const meaning = cosines && new Meaning(cosines, worth, previous)
+  const first = scoresAlone(words, meaning, weights, count)
   const sessions = sessionScores(collection, first, worth)
   const times = options.times?.length ? timeScores(collection, postings, options.times) : undefined
   const scores = new Float64Array(count)
@@ -158,8 +152,9 @@ function scoresOf(
   let found = 0
   for (let at = 0; at < count; at += 1) {
     const alone = first[at] as number
-    const before = scoreAt(first, previous[at])
-    const after = scoreAt(first, next[at])
+    const [placeBefore, placeAfter] = [previous[at] as number, next[at] as number]
+    const before = placeBefore < 0 ? 0 : (first[placeBefore] as number)
+    const after = placeAfter < 0 ? 0 : (first[placeAfter] as number)
     if (alone + before + after === 0 || (allowed && !allowed(at))) continue
     const of = session[at] as number
     scores[at] = alone * (states(form[at]) ? 1 : withoutStatement) + weights.previous * before + weights.next * after
@@ -170,7 +165,7 @@ function scoresOf(
   }
   const most = highestScore(weights, cosines !== undefined, times !== undefined)
   const mostAlone = highestAlone(weights, cosines !== undefined) || 1
-  return { scores, candidates: candidates.subarray(0, found), most, first, mostAlone, words, own, pair, sessions, times }
+  return { scores, candidates: candidates.subarray(0, found), most, first, mostAlone, words, meaning, sessions, times }
 }
 
 interface Scores {
@@ -181,16 +176,80 @@ interface Scores {
   first: Float32Array
   mostAlone: number
   words: ReturnType<typeof bm25Scores>
-  own: Float32Array | undefined
-  pair: Float32Array | undefined
+  meaning: Meaning | undefined
   sessions: Float32Array
   times: Float32Array | undefined
 }
 
-function byWorth(cosines: Float32Array, { of }: Worth): Float32Array {
-  const alike = new Float32Array(cosines.length)
-  for (let at = 0; at < alike.length; at += 1) alike[at] = (cosines[at] as number) * (of[at] as number)
-  return alike
+/**
+ * The meaning of passages: the cosine of each, by its worth, and the mean of that and of the cosine of the passage before it, which it may
+ * refer to: its own where there is none with a vector. The best of each kind has 1. Computed where they are read: lists of them would be
+ * written and read again for every passage. Numbers are those of 32 bits, as in the lists.
+ */
+class Meaning {
+  readonly #cosines: Float32Array
+  readonly #worth: Float32Array
+  readonly #previous: ArrayLike<number>
+  readonly #best: number
+  readonly #bestPair: number
+
+  constructor(cosines: Float32Array, { of }: Worth, previous: ArrayLike<number>) {
+    this.#cosines = cosines
+    this.#worth = of
+    this.#previous = previous
+    let [best, bestPair] = [0, 0]
+    for (let at = 0; at < cosines.length; at += 1) {
+      const alone = Math.fround((cosines[at] as number) * (of[at] as number))
+      const place = previous[at] as number
+      const before = place < 0 ? 0 : Math.fround((cosines[place] as number) * (of[place] as number))
+      const both = alone === 0 || before === 0 ? alone : Math.fround((alone + before) / 2)
+      if (alone > best) best = alone
+      if (both > bestPair) bestPair = both
+    }
+    this.#best = best
+    this.#bestPair = bestPair
+  }
+
+  own(at: number): number {
+    return Math.fround(scaled(this.#alone(at), this.#best))
+  }
+
+  pair(at: number): number {
+    const place = this.#previous[at] as number
+    const [alone, before] = [this.#alone(at), place < 0 ? 0 : this.#alone(place)]
+    return Math.fround(scaled(alone === 0 || before === 0 ? alone : Math.fround((alone + before) / 2), this.#bestPair))
+  }
+
+  /** The score of each passage by its words and this. */
+  writeScores(scores: Float32Array, { own, pair }: ReturnType<typeof bm25Scores>, weights: Weights): void {
+    const [cosines, of, previous, best, bestPair] = [this.#cosines, this.#worth, this.#previous, this.#best, this.#bestPair]
+    const { words: ofOwn, wordsOfPair: ofPair, meaning, meaningOfPair } = weights
+    for (let at = 0; at < scores.length; at += 1) {
+      const alone = Math.fround((cosines[at] as number) * (of[at] as number))
+      const place = previous[at] as number
+      const before = place < 0 ? 0 : Math.fround((cosines[place] as number) * (of[place] as number))
+      const both = alone === 0 || before === 0 ? alone : Math.fround((alone + before) / 2)
+      scores[at] = ofOwn * (own[at] as number) + ofPair * (pair[at] as number)
+        + (meaning * Math.fround(scaled(alone, best)) + meaningOfPair * Math.fround(scaled(both, bestPair)))
+    }
+  }
+
+  #alone(at: number): number {
+    return Math.fround((this.#cosines[at] as number) * (this.#worth[at] as number))
+  }
+}
+
+/** The score of each passage by its own words and meaning. */
+function scoresAlone(words: ReturnType<typeof bm25Scores>, meaning: Meaning | undefined, weights: Weights, count: number): Float32Array {
+  const first = new Float32Array(count)
+  if (meaning) {
+    meaning.writeScores(first, words, weights)
+    return first
+  }
+  const { own, pair } = words
+  const { words: ofOwn, wordsOfPair: ofPair } = weights
+  for (let at = 0; at < count; at += 1) first[at] = ofOwn * (own[at] as number) + ofPair * (pair[at] as number)
+  return first
 }
 
 /** How much of its own score a passage keeps as a result that only asks, or answers nothing: it has the words of a fact, and no fact. */
@@ -212,39 +271,30 @@ function weightsFor(weights: Weights, share: number): Weights {
 }
 
 /**
- * A test for passages that only repeat a question with so many terms: they consist of nearly its terms, and are questions themselves or,
- * as `isSame` knows, the same text. Such a passage would be the best result for the question, and answers nothing.
+ * The passages that only repeat a question with so many terms: they consist of nearly its terms, and are questions themselves or, as
+ * `isSame` knows, the same text. Such a passage would be the best result for the question, and answers nothing.
  */
-export function isRepetition(
+export function repetitionsOf(
   { count, length, form }: Collection, terms: number, postings: readonly Posting[], isSame: (at: number) => boolean,
-): (at: number) => boolean {
+): Set<number> {
   const shared = new Uint16Array(count)
+  const found = new Set<number>()
+  for (const { passages } of postings) for (let n = 0; n < passages.length; n += 1) (shared[passages[n] as number] as number) += 1
   for (const { passages } of postings) {
     for (let n = 0; n < passages.length; n += 1) {
-      const at = passages[n] ?? 0
-      shared[at] = (shared[at] ?? 0) + 1
+      const at = passages[n] as number
+      const both = shared[at] as number
+      // Each passage once.
+      shared[at] = 0
+      if (both === 0 || both / (terms + (length[at] ?? 0) - both) < sameQuestion) continue
+      if (asks(form[at]) === 1 || isSame(at)) found.add(at)
     }
   }
-  return (at) => {
-    const both = shared[at] ?? 0
-    if (both === 0 || both / (terms + (length[at] ?? 0) - both) < sameQuestion) return false
-    return asks(form[at]) === 1 || isSame(at)
-  }
+  return found
 }
 
-function withoutIgnoredPassages(posting: Posting, ignored: (at: number) => boolean): Posting {
-  return { ...posting, passages: Array.from(posting.passages).filter((at) => !ignored(at)) }
-}
-
-/** The mean cosine of each passage and the one before it, which it may refer to; its own where there is none with a vector. */
-function withPrevious(cosines: Float32Array, previous: ArrayLike<number>): Float32Array {
-  const means = new Float32Array(cosines.length)
-  for (let at = 0; at < means.length; at += 1) {
-    const own = cosines[at] as number
-    const before = scoreAt(cosines, previous[at])
-    means[at] = own === 0 || before === 0 ? own : (own + before) / 2
-  }
-  return means
+function withoutIgnoredPassages(posting: Posting, ignored: ReadonlySet<number>): Posting {
+  return { ...posting, passages: Array.from(posting.passages).filter((at) => !ignored.has(at)) }
 }
 
 function scoreAt(scores: Float32Array, at: number | undefined): number {
@@ -257,25 +307,30 @@ function sessionScores({ count, session, sessions }: Collection, scores: Float32
   const sizes = new Uint8Array(sessions)
   for (let at = 0; at < count; at += 1) {
     if (worth.of[at] === 0) continue
-    const of = session[at] ?? 0
-    if ((sizes[of] ?? 0) < bestOfSession) sizes[of] = (sizes[of] ?? 0) + 1
-    let score = scores[at] ?? 0
-    for (let slot = of * bestOfSession; slot < (of + 1) * bestOfSession; slot += 1) {
-      const current = top[slot] ?? 0
+    const of = session[at] as number
+    if ((sizes[of] as number) < bestOfSession) (sizes[of] as number) += 1
+    let score = scores[at] as number
+    const last = (of + 1) * bestOfSession
+    if (score <= (top[last - 1] as number)) continue
+    for (let slot = last - bestOfSession; slot < last; slot += 1) {
+      const current = top[slot] as number
       if (score <= current) continue
       top[slot] = score
       score = current
     }
   }
   const means = new Float32Array(sessions)
+  let [low, high] = [Number.POSITIVE_INFINITY, 0]
   for (let of = 0; of < sessions; of += 1) {
     let sum = 0
-    for (let slot = of * bestOfSession; slot < (of + 1) * bestOfSession; slot += 1) sum += top[slot] ?? 0
+    for (let slot = of * bestOfSession; slot < (of + 1) * bestOfSession; slot += 1) sum += top[slot] as number
     means[of] = sum / (sizes[of] || 1)
+    const mean = means[of] as number
+    if (mean > high) high = mean
+    if (mean < low && worth.hasSession[of] === 1) low = mean
   }
-  const low = means.reduce((least, mean, of) => (worth.hasSession[of] === 1 ? Math.min(least, mean) : least), Number.POSITIVE_INFINITY)
-  const high = means.reduce((most, mean) => Math.max(most, mean), 0)
-  return means.map((mean) => (high > low ? Math.max(0, mean - low) / (high - low) : 0))
+  for (let of = 0; of < sessions; of += 1) means[of] = high > low ? Math.max(0, (means[of] as number) - low) / (high - low) : 0
+  return means
 }
 
 /** How near each passage is to the times of the question: 1 where it was written then, or mentions one of them in the same words. */

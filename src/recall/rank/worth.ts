@@ -22,32 +22,61 @@ const worthOfNothing = 0.25
  * A question that a statement follows leads to it; one that no statement follows, and an answer that says that nothing is known, must not
  * make its neighbors and its session look relevant, nor the terms of its topic common. Ignored passages count as if they did not exist.
  */
-export function worthOf(collection: Collection, ignored: ((at: number) => boolean) | undefined): Worth {
+export function worthOf(collection: Collection, ignored: ReadonlySet<number> | undefined): Worth {
+  const all = collection.worth ?? worthOfAll(collection)
+  return ignored === undefined || ignored.size === 0 ? all : without(collection, all, ignored)
+}
+
+/** The same where no passage is ignored. */
+export function worthOfAll(collection: Omit<Collection, 'worth'>): Worth {
   const { count, length, session, previous, next } = collection
   const of = new Float32Array(count)
   const hasSession = new Uint8Array(collection.sessions)
-  const worth = { of, sum: 0, passages: 0, sessions: 0, terms: 0, termsOfPairs: 0, hasSession }
+  let [sum, terms, termsOfPairs] = [0, 0, 0]
   for (let at = 0; at < count; at += 1) {
-    if (ignored?.(at)) continue
-    const own = leadsToStatement(collection, at, next[at] ?? -1) ? 1 : worthOfNothing
-    const words = length[at] as number
-    const before = previous[at] ?? -1
-    const place = session[at] ?? 0
+    const own = leadsToStatement(collection, at, next[at] as number) ? 1 : worthOfNothing
+    const before = previous[at] as number
     of[at] = own
-    worth.sum += own
-    worth.passages += 1
-    worth.terms += words
-    worth.termsOfPairs += words + (before >= 0 && of[before] !== 0 ? (length[before] ?? 0) : 0)
-    if (hasSession[place] === 0) {
-      hasSession[place] = 1
-      worth.sessions += 1
-    }
+    sum += own
+    terms += length[at] as number
+    termsOfPairs += (length[at] as number) + (before >= 0 ? (length[before] as number) : 0)
+    hasSession[session[at] as number] = 1
+  }
+  return { of, sum, passages: count, sessions: collection.sessions, terms, termsOfPairs, hasSession }
+}
+
+/** The worth of a collection without some passages: they are few, so that the others are not counted again. */
+function without(collection: Collection, all: Worth, ignored: ReadonlySet<number>): Worth {
+  const { length, session, previous, next } = collection
+  const worth = { ...all, of: all.of.slice(), hasSession: all.hasSession.slice() }
+  const words = (at: number) => (at >= 0 ? (length[at] ?? 0) : 0)
+  for (const at of ignored) {
+    const [before, after] = [previous[at] ?? -1, next[at] ?? -1]
+    worth.sum -= all.of[at] ?? 0
+    worth.of[at] = 0
+    worth.passages -= 1
+    worth.terms -= words(at)
+    worth.termsOfPairs -= words(at) + words(before) + (after >= 0 && !ignored.has(after) ? words(at) : 0)
+    const place = session[at] ?? 0
+    if (worth.hasSession[place] === 0 || hasOthers(collection, at, ignored)) continue
+    worth.hasSession[place] = 0
+    worth.sessions -= 1
   }
   return worth
 }
 
+/** Whether the session of a passage has one that is not ignored. */
+function hasOthers({ session, previous, next }: Collection, at: number, ignored: ReadonlySet<number>): boolean {
+  for (const links of [previous, next]) {
+    for (let other = links[at] ?? -1; other >= 0 && session[other] === session[at]; other = links[other] ?? -1) {
+      if (!ignored.has(other)) return true
+    }
+  }
+  return false
+}
+
 /** True for a statement, and for a question or request that a statement follows. */
-function leadsToStatement({ form }: Collection, at: number, after: number): boolean {
+function leadsToStatement({ form }: Pick<Collection, 'form'>, at: number, after: number): boolean {
   if (states(form[at])) return true
   return form[at] === forms.request && after >= 0 && states(form[after])
 }

@@ -88,6 +88,8 @@ function mechanical(text: string): string {
     // SQLite takes the order of a cross join as an order to itself.
     .replaceAll(/\bCROSS JOIN (\w+(?: (?!ON\b)\w+)?) ON\b/g, 'JOIN $1 ON')
     .replaceAll(/\s+INDEXED BY \w+/g, '')
+    .replaceAll('json_group_array(', 'json_agg(')
+    .replaceAll(/CAST\(group_concat\((\w+), ''\) AS BLOB\)/g, "string_agg($1, ''::bytea)")
     .replaceAll(/length\(CAST\(([\w.]+) AS BLOB\)\)/g, 'octet_length($1)')
     // Numbers are passed as a list in JSON.
     .replaceAll(/IN \(SELECT CAST\(value AS BIGINT\) FROM json_each\((\?\d*)\)\)/g, `= ANY (translate($1, '[]', '{}')::bigint[])`)

@@ -1,10 +1,11 @@
 import { HeedError } from '../../../base/errors.ts'
 import type { SqlConnection } from '../../../store/sql/driver.ts'
 import type { Statements } from '../../../store/sql/statements.ts'
-import { CachedResources, changedSince, logChanges, readMissing, type CachedResource, type Collections } from '../collection-cache.ts'
+import { CachedResources, changedSince, logChanges, readSome, type CachedResource, type Collections } from '../collection-cache.ts'
 import { RecallEngine, type EngineMethod, type EnginePort, type IndexKind, type SearchResult } from '../engine.ts'
 import type { EmbedderRow } from '../embeddings.ts'
-import { readVectors, ResourceVectors } from '../resource-vectors.ts'
+import { readPassages, ResourceCollection } from '../resource-collection.ts'
+import { readVectors, readVectorsOf, ResourceVectors, type StoredEmbedder } from '../resource-vectors.ts'
 import type { Question, SearchScope } from '../searcher.ts'
 import { createTables, inTransaction } from './tables.ts'
 
@@ -23,21 +24,22 @@ const reading: ReadonlySet<EngineMethod> = new Set([
 export class ServerEngine implements EnginePort {
   readonly #connection: SqlConnection
   readonly #kind: ServerKind
-  #cached = new CachedResources()
+  #cached: CachedResources
   /** By resource: searches of one resource wait for each other, since they share its collection. */
   readonly #searching = new Map<number, Promise<unknown>>()
   #closed = false
 
-  static async open(connection: SqlConnection, kind: ServerKind): Promise<ServerEngine> {
+  static async open(connection: SqlConnection, kind: ServerKind, maxBytes?: number): Promise<ServerEngine> {
     if (kind === 'libsql') await connection.write((_, statements) => createTables(statements))
-    return new ServerEngine(connection, kind)
+    return new ServerEngine(connection, kind, maxBytes)
   }
 
-  private constructor(connection: SqlConnection, kind: ServerKind) {
+  private constructor(connection: SqlConnection, kind: ServerKind, maxBytes: number | undefined) {
     this.#connection = connection
     this.#kind = kind
+    this.#cached = new CachedResources(maxBytes)
     // The versions of resources may have gone back too.
-    connection.rewound?.add(() => (this.#cached = new CachedResources()))
+    connection.rewound?.add(() => (this.#cached = new CachedResources(maxBytes)))
   }
 
   async call<Method extends EngineMethod>(
@@ -64,8 +66,8 @@ export class ServerEngine implements EnginePort {
     if (!scope) return { hits: [], incomplete }
     const hits = await this.#alone(scope.resource, async () => {
       const cached = await this.#refreshed(scope)
-      const vectors = question.vector && embedder && (await this.#vectors(cached, embedder, question.vector.numbers.length))
-      const found = await this.#read((engine) => engine.searchIn(scope, question), { cached, vectors })
+      const cosines = question.vector && embedder && (await this.#cosines(cached, embedder, question.vector.numbers))
+      const found = await this.#read((engine) => engine.searchIn(scope, question), { cached, cosines })
       cached.collection.keepCounts()
       return found
     })
@@ -91,20 +93,42 @@ export class ServerEngine implements EnginePort {
     if (cached?.version === version) return all.apply(resource, { kind: 'none' }, cached)
     // Two transactions: in one, the whole collection would be read on the guess that nothing is known of the changes.
     const firsts = cached && (await this.#readIndex((index) => changedSince(index, cached)))
-    return all.apply(resource, await this.#readIndex((index) => readMissing(index, resource, version, cached, firsts)), cached)
+    if (cached && firsts) return all.apply(resource, await this.#readIndex((index) => readSome(index, resource, version, cached, firsts)), cached)
+    // What changes while it is read is in the log of changes since its version, and is read again with the next search.
+    const collection = new ResourceCollection(resource)
+    for (let after: number | undefined = -1; after !== undefined;) {
+      const from: number = after
+      after = collection.add(await this.#readIndex((index) => readPassages(index, resource, from)))
+    }
+    return all.apply(resource, { kind: 'all', version, collection }, cached)
   }
 
   /** Undefined where the vectors are in a vector store, or of another length than the question's. */
-  async #vectors(cached: CachedResource, { key, dimension, scope }: EmbedderRow, wanted: number): Promise<ResourceVectors | undefined> {
-    if (scope !== null || dimension !== wanted) return undefined
-    const known = this.#cached.vectorsOf(cached, key, dimension)
-    if (known) return known
-    const vectors = new ResourceVectors(cached.collection, dimension)
-    for (let after: number | undefined = -1; after !== undefined;) {
-      const from: number = after
-      after = vectors.add(await this.#readIndex((index) => readVectors(index, cached.collection.resource, key, from)))
+  async #cosines(
+    cached: CachedResource, { key, dimension, scope }: EmbedderRow, question: Float32Array,
+  ): Promise<{ dimension: number; of: Float32Array } | undefined> {
+    if (scope !== null || dimension !== question.length) return undefined
+    const { collection } = cached
+    const vectors = await this.#vectors(cached, { key, dimension })
+    const comparison = vectors.begin(question)
+    // The event loop runs between the parts.
+    while (comparison.step()) await new Promise<void>((resolve) => setImmediate(resolve))
+    if (vectors.isCoarse) {
+      comparison.refine(await this.#readIndex((index) => readVectorsOf(index, collection.resource, key, comparison.nearest())))
     }
-    this.#cached.addVectors(cached, key, vectors)
+    return { dimension, of: comparison.cosines }
+  }
+
+  async #vectors(cached: CachedResource, embedder: StoredEmbedder): Promise<ResourceVectors> {
+    const known = this.#cached.vectorsOf(cached, embedder)
+    if (known) return known
+    const { collection } = cached
+    const vectors = new ResourceVectors(collection, embedder.dimension, this.#cached.spaceFor(cached, embedder))
+    for (let after: number | undefined = vectors.firstRead; after !== undefined;) {
+      const from: number = after
+      after = vectors.add(await this.#readIndex((index) => readVectors(index, collection.resource, embedder, from)))
+    }
+    this.#cached.addVectors(cached, embedder.key, vectors)
     return vectors
   }
 
@@ -113,7 +137,7 @@ export class ServerEngine implements EnginePort {
   }
 
   #read<Result>(
-    work: (engine: RecallEngine) => Result, held?: { cached: CachedResource; vectors: ResourceVectors | undefined },
+    work: (engine: RecallEngine) => Result, held?: Held,
   ): Promise<Result> {
     return this.#connection.read((_, statements) => work(this.#engineIn(statements, held)))
   }
@@ -126,17 +150,23 @@ export class ServerEngine implements EnginePort {
     })
   }
 
-  #engineIn(statements: Statements, held?: { cached: CachedResource; vectors: ResourceVectors | undefined }): RecallEngine {
+  #engineIn(statements: Statements, held?: Held): RecallEngine {
     const databases = inTransaction(statements, this.#kind)
     const collections: Collections = {
       collectionOf: () => must(held?.cached.collection),
-      vectorsOf: (_resource, _embedder, dimension) =>
+      cosinesOf: (_resource, { dimension }) =>
         // The dimension may have changed since the vectors were read.
-        (held?.vectors?.dimension === dimension ? held.vectors : new ResourceVectors(must(held?.cached.collection), dimension)),
+        (held?.cosines?.dimension === dimension ? held.cosines.of : new Float32Array(must(held?.cached.collection).count)),
       logChanges: (touched) => logChanges(databases.index, touched),
     }
     return new RecallEngine(databases, collections)
   }
+}
+
+/** What is read and computed before the transaction of a search. */
+interface Held {
+  cached: CachedResource
+  cosines: { dimension: number; of: Float32Array } | undefined
 }
 
 function must<Value>(value: Value | undefined): Value {

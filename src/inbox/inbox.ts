@@ -237,7 +237,7 @@ export class Inbox implements BackgroundService {
       const remember = dedupeMemoryMs > 0 ? { rememberUntil: now + dedupeMemoryMs } : {}
       // The process that waits for the outcome may stop before it is known.
       const confirm = runtime.agent(record.agentId).canRejectInput ? { confirmAt: now + confirmMs } : {}
-      await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...remember, ...confirm }])
+      await store.delivered([{ threadId, resourceId, id, signalId: receipt.signal.id, status: 'delivered', now, ...remember, ...confirm }])
       if (confirm.confirmAt !== undefined)
         this.#confirmations.expect({ threadId, id, deliveredSignalId: receipt.signal.id }, confirm.confirmAt)
       void receipt.outcome

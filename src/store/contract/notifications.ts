@@ -287,6 +287,8 @@ export interface SummaryBatch {
 export interface Delivery {
   threadId: string
   id: string
+  /** Whose inbox it is in, where the caller knows that: a store may then do deliveries of several inboxes together. */
+  resourceId?: string
   signalId: string
   /** The new status of a pending record. */
   status: 'delivered' | 'seen'

@@ -147,6 +147,21 @@ export interface PlacedStatement {
   values: readonly SqlValue[]
 }
 
+/** Statements of parts that do not depend on each other, in the order of each part: the same statements of several parts are neighbors. */
+export function sideBySide(parts: ReadonlyArray<readonly PlacedStatement[]>): PlacedStatement[] {
+  const [only] = parts
+  if (only && parts.length === 1) return [...only]
+  const all: PlacedStatement[] = []
+  const left = parts.map((part) => ({ part, at: 0 })).filter(({ part }) => part.length > 0)
+  for (let open = left; open.length > 0; open = open.filter(({ part, at }) => at < part.length)) {
+    const text = open[0]?.part[open[0].at]?.text
+    for (const one of open) {
+      for (let next = one.part[one.at]; next?.text === text && next; next = one.part[++one.at]) all.push(next)
+    }
+  }
+  return all
+}
+
 /** Inserts of one row of plain values, into tables whose rows may be inserted in any order before other statements. */
 const plainInsert = /^(\s*INSERT INTO \S+\.heed_(?:mailbox|messages) \([^()]+\)\s+VALUES )(\([$\d, ]+\))\s*$/
 

@@ -6,11 +6,12 @@ import { newId } from '../../base/ids.ts'
 import { storeWork } from '../../base/promises.ts'
 import type { Rewound, ThreadsEnded } from '../contract/threads.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
-import { replay, SpeculationFailed, type Replayed, type ReplayDriver } from '../sql/replay.ts'
+import { replay, SpeculationFailed, type Replayed, type ReplayDriver, type RoundTrip } from '../sql/replay.ts'
 import type { ExpectedThread } from '../sql/recent.ts'
 import { SeenHeartbeats } from '../sql/seen-heartbeats.ts'
 import type { Statements, SqlValue } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
+import { replayTogether, type PartOutcome } from '../sql/together.ts'
 import type { Dialect } from './dialect.ts'
 import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, sqlState, unknownOutcome } from './errors.ts'
 import { ExpectedThreads } from './expected.ts'
@@ -19,6 +20,7 @@ import {
   enterTimeline, isOtherTimeline, notWritable, onTimeline, replaced, rewoundFailure, rewoundTo, type Timeline,
 } from './failover/timeline.ts'
 import { Lanes } from './lanes.ts'
+import { heldLocks, inOrder, Locks } from './locks.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
 import { limitsOf, limitsOn, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
@@ -27,8 +29,8 @@ type Work<Result> = (tables: SqlTables, statements: Statements) => Result
 
 interface Job {
   work: Work<unknown>
-  /** The only thread that it locks, as far as that is known before it is done. */
-  threadId: string | undefined
+  /** What it locks, as far as that is known before it is done. */
+  locks: Locks
   /** How often the database had gone back when it was requested. */
   era: number
   last: ((tables: SqlTables, result: unknown) => unknown) | undefined
@@ -37,8 +39,6 @@ interface Job {
 }
 
 const maxQueued = 100_000
-/** The locks of threads among those of a job. */
-const ofThread = 'thread '
 /** How often a transaction is tried again that another one prevented. */
 const maxConflicts = 8
 /** For how long the server remembers which transactions were committed, and for how long a client asks for one. */
@@ -80,8 +80,9 @@ export class PostgresConnection implements SqlConnection {
   readonly #longReads = new Set<string>()
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #onFailure: PostgresConnectionOptions['onFailure']
-  readonly #lanes = new Lanes<Job>((jobs) => this.#performGroup(jobs))
-  /** Reads and heartbeats, which are in no lane. */
+  readonly #lanes: Lanes<Job>
+  readonly #reads: Lanes<Job>
+  /** Heartbeats, which are in no lane. */
   readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
   readonly #seen = new SeenHeartbeats()
@@ -126,6 +127,9 @@ export class PostgresConnection implements SqlConnection {
 
   private constructor({ sessions, dialect, clock, name, patienceMs, onTransaction, onFailure }: PostgresConnectionOptions) {
     this.#sessions = sessions
+    // Fewer commits at once have more works each, and the disk flushes less often.
+    this.#lanes = new Lanes<Job>((groups) => this.#performGroups('write', groups), Math.ceil(sessions.most / 2))
+    this.#reads = new Lanes<Job>((groups) => this.#performGroups('read', groups), sessions.most)
     this.#dialect = dialect
     this.#clock = clock
     this.name = name
@@ -143,35 +147,28 @@ export class PostgresConnection implements SqlConnection {
 
   write<Result>(work: Work<Result>, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    if (first) return this.#transactUnordered('heartbeat', work)
+    if (first) return this.#beat(work)
     if (this.#lanes.size >= maxQueued) {
       const why = `${maxQueued} writes wait already. Send slower, or try again.`
       return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      const locked = this.#lockedBy(work)
-      const [only = ''] = locked
-      const threadId = locked.size === 1 && only.startsWith(ofThread) ? only.slice(ofThread.length) : undefined
+      const locks = this.#lockedBy(work)
       const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
-      this.#lanes.add(locked, { work, threadId, era: this.#era, last: last as Job['last'], ...settle })
+      this.#lanes.add(locks.names, { work, locks, era: this.#era, last: last as Job['last'], ...settle }, locks.kind)
     })
   }
 
   /** What the work locks before its first statement. */
-  #lockedBy(work: Work<unknown>): Set<string> {
-    const locked = new Set<string>()
+  #lockedBy(work: Work<unknown>): Locks {
+    const locks = new Locks()
     const enough = (): never => {
       throw enoughIsKnown
     }
     const asked: Statements = {
       messageChanges: 0, threadChanges: 0, dataVersion: () => -1, run: enough, execute: enough, insert: enough, one: enough, all: enough,
-      lockThreads({ ids, owner }) {
-        for (const id of ids) locked.add(`${ofThread}${id}`)
-        if (owner !== undefined) locked.add(`owner ${owner}`)
-      },
-      lockDomain(domain, names = ['*']) {
-        for (const name of names) locked.add(`${domain} ${name}`)
-      },
+      lockThreads: (lock) => locks.addThreads(lock),
+      lockDomain: (domain, names, inbox) => locks.addDomain(domain, names, inbox),
       foresee() {},
     }
     try {
@@ -179,16 +176,21 @@ export class PostgresConnection implements SqlConnection {
     } catch {
       // Its errors are thrown when it is done.
     }
-    return locked
+    return locks
   }
 
-  async #performGroup(given: readonly Job[]): Promise<void> {
+  async #performGroups(mode: TransactionMode, given: ReadonlyArray<readonly Job[]>): Promise<void> {
     // They may be of different eras.
-    const jobs = given.filter((job) => this.#isCurrent(job))
-    if (jobs.length === 0) return
+    const groups = given.map((jobs) => jobs.filter((job) => mode === 'read' || this.#isCurrent(job))).filter((jobs) => jobs.length > 0)
+    const sorted = groups.toSorted(([one], [other]) => inOrder(one?.locks, other?.locks))
+    if (groups.length > 1 && (await this.#performTogether(mode, sorted))) return
+    await Promise.all(groups.map((jobs) => this.#performGroup(mode, jobs)))
+  }
+
+  async #performGroup(mode: TransactionMode, jobs: readonly Job[]): Promise<void> {
     // One that is refused takes the others of its transaction along: each is then done by itself.
-    if (await this.#perform(jobs, jobs.length > 1)) return
-    for (const job of jobs) if (this.#isCurrent(job)) await this.#perform([job], false)
+    if (await this.#perform(mode, jobs, jobs.length > 1)) return
+    for (const job of jobs) if (this.#isCurrent(job)) await this.#perform(mode, [job], false)
   }
 
   /** Rejects a job that was requested before the database went back: it may rely on a lease that was lost. */
@@ -197,18 +199,30 @@ export class PostgresConnection implements SqlConnection {
     return era === this.#era
   }
 
-  /** False, and nothing, when one of several was refused. */
-  async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
+  /** Several groups in one transaction. False, and nothing, where they can't share one. */
+  async #performTogether(mode: TransactionMode, groups: ReadonlyArray<readonly Job[]>): Promise<boolean> {
+    const all = groups.flat()
     try {
-      const { result, purging, changedMessages, left } = await this.#transact('write', (tables, statements) => {
-        const results = jobs.map(({ work }) => work(tables, statements))
-        return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
-      }, jobs[0]?.threadId)
-      for (const thread of left) this.#expected.keep(thread)
-      for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
-      if (changedMessages) for (const tell of this.onMessages) tell()
-      if (purging) this.#purge()
-      if (++this.#transactions % tidyEvery === 0) this.#tidy()
+      const outcomes = await this.#transact({ mode, works: groups.map(workOf), locks: all.map(({ locks }) => locks) })
+      for (const [index, outcome] of outcomes.entries()) {
+        const jobs = groups[index] ?? []
+        if ('replayed' in outcome) this.#settle(mode, jobs, outcome.replayed)
+        else if (jobs.length > 1) await this.#performGroup(mode, jobs)
+        else for (const { reject } of jobs) reject(outcome.error)
+      }
+      return true
+    } catch (error) {
+      // Those of a work are its outcome: this one is of the database, or the transaction may have been committed.
+      if (!isHeedError(error)) return false
+      for (const { reject } of all) reject(error)
+      return true
+    }
+  }
+
+  /** False, and nothing, when one of several was refused. */
+  async #perform(mode: TransactionMode, jobs: readonly Job[], several: boolean): Promise<boolean> {
+    try {
+      this.#settle(mode, jobs, await this.#transactOne(mode, workOf(jobs), jobs.map(({ locks }) => locks)))
       return true
     } catch (error) {
       if (several && !(isHeedError(error) && error.code === 'store_unknown')) return false
@@ -217,13 +231,25 @@ export class PostgresConnection implements SqlConnection {
     }
   }
 
-  read<Result>(work: Work<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    return this.#transactUnordered('read', work)
+  #settle(mode: TransactionMode, jobs: readonly Job[], { result, purging, changedMessages, left }: Replayed<unknown[]>): void {
+    if (mode === 'write') for (const thread of left) this.#expected.keep(thread)
+    for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
+    if (mode !== 'write') return
+    if (changedMessages) for (const tell of this.onMessages) tell()
+    if (purging) this.#purge()
+    if (++this.#transactions % tidyEvery === 0) this.#tidy()
   }
 
-  #transactUnordered<Result>(mode: TransactionMode, work: Work<Result>): Promise<Result> {
-    const working = this.#transact(mode, work).then(({ result }) => result)
+  read<Result>(work: Work<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+    return new Promise<Result>((resolve, reject) => {
+      const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
+      this.#reads.add(new Set(), { work, locks: new Locks(), era: this.#era, last: undefined, ...settle }, 'reads')
+    })
+  }
+
+  #beat<Result>(work: Work<Result>): Promise<Result> {
+    const working = this.#transactOne('heartbeat', work).then(({ result }) => result)
     this.#unordered.add(working)
     const forget = () => this.#unordered.delete(working)
     working.then(forget, forget)
@@ -237,18 +263,26 @@ export class PostgresConnection implements SqlConnection {
     await Promise.allSettled([...this.onClose].map((end) => end()))
     this.#closed = true
     await this.#lanes.idle()
+    await this.#reads.idle()
     await Promise.allSettled(this.#unordered)
     await this.#tidying
     await this.#sessions.end()
   }
 
+  async #transactOne<Result>(mode: TransactionMode, work: Work<Result>, locks: readonly Locks[] = []): Promise<Replayed<Result>> {
+    const [outcome] = await this.#transact({ mode, works: [work], locks })
+    if (outcome && 'replayed' in outcome) return outcome.replayed
+    throw outcome?.error
+  }
+
   /**
-   * Does the work in one transaction. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
+   * Does the works in one transaction; several fail as one where they can't share it, and are not tried again together. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
    * the server is asked whether the transaction was committed, before anything is tried again.
    */
-  async #transact<Result>(mode: TransactionMode, work: Work<Result>, threadId?: string): Promise<Replayed<Result>> {
+  async #transact<Result>(task: Task<Result>): Promise<Array<PartOutcome<Result>>> {
     storeWork.begin()
-    const expected = threadId === undefined ? undefined : this.#expected.take(threadId)
+    const several = task.works.length > 1
+    const expected = this.#expectedBy(task)
     const state: Attempts<Result> = { doubt: undefined, level: 0, expected, era: this.#era, suspicion: undefined }
     let lostAt: number | undefined
     try {
@@ -257,7 +291,7 @@ export class PostgresConnection implements SqlConnection {
           if (state.suspicion) await this.#checkTimeline(state)
           if (state.doubt && (await this.#wasCommitted(state.doubt))) return state.doubt.computed
           state.doubt = undefined
-          return await this.#attempt(mode, work, state)
+          return await this.#attempt(task, state)
         } catch (error) {
           if (isOtherTimeline(error)) {
             state.suspicion = error
@@ -267,6 +301,7 @@ export class PostgresConnection implements SqlConnection {
           const { expected: refuted } = state
           state.expected = undefined
           if (error instanceof SpeculationFailed && refuted) continue
+          if (several && !state.doubt && !isLost(error)) throw error
           if (error instanceof SpeculationFailed && state.level < levels.length - 1) state.level += 1
           else if (!state.doubt && (isHeedError(error) || error instanceof SpeculationFailed)) throw error
           else if (isOfPreparedNames(error) && this.#prepared) this.#prepared = false
@@ -284,7 +319,15 @@ export class PostgresConnection implements SqlConnection {
     }
   }
 
-  async #attempt<Result>(mode: TransactionMode, work: Work<Result>, state: Attempts<Result>): Promise<Replayed<Result>> {
+  /** What the works expect to find, if all of them expect something. */
+  #expectedBy({ works, locks }: Task<unknown>): ExpectedThread[] | undefined {
+    const found = [...new Set(locks.map(({ only }) => only))].map((threadId) => (threadId === undefined ? undefined : this.#expected.take(threadId)))
+    const expected = found.filter((thread) => thread !== undefined)
+    return expected.length === works.length && expected.length === found.length ? expected : undefined
+  }
+
+  async #attempt<Result>(task: Task<Result>, state: Attempts<Result>): Promise<Array<PartOutcome<Result>>> {
+    const { mode } = task
     if (mode === 'write' && this.#keys.end - this.#keys.next < keyBlock / 4) await this.#takeKeys()
     const session = await this.#sessions.acquire(mode === 'heartbeat')
     if (mode !== 'read' && state.era !== this.#era) {
@@ -292,22 +335,17 @@ export class PostgresConnection implements SqlConnection {
       throw rewoundFailure(this.name)
     }
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
-    const whole = mode === 'read' && state.level === 0
+    const whole = mode === 'read' && state.level === 0 && task.works.length === 1
     const options = { mode, token, first: this.#firstOf(mode), prepared: this.#prepared, whole, longReads: this.#longReads }
     const transaction = new Transaction(session, this.#dialect, options)
-    const { level, asserts } = levels[state.level] ?? levels[0]
-    let computed: Replayed<Result> | undefined
+    let computed: Array<PartOutcome<Result>> | undefined
     let sentAt = 0
-    const committing = (result: Replayed<Result>) => {
+    const committing = (result: Array<PartOutcome<Result>>) => {
       computed = result
       sentAt = Date.now()
     }
     try {
-      const replayed = await replay((trip) => transaction.execute(trip), this.#clock, work, {
-        seen: this.#seen, level, driver: mode === 'read' ? undefined : this.#driver, expected: state.expected,
-        isResting: performance.now() < this.#restUntil,
-        ...(asserts && mode !== 'read' && { done: committing }),
-      })
+      const replayed = await this.#replay(task, state, transaction, committing)
       if (!transaction.committed) committing(replayed)
       await transaction.commit()
       if (token !== '' && transaction.committed) this.#confirmed.add(token)
@@ -320,6 +358,28 @@ export class PostgresConnection implements SqlConnection {
       this.#onTransaction?.(mode, transaction.trips)
       void transaction.release()
     }
+  }
+
+  async #replay<Result>(
+    { mode, works, locks }: Task<Result>, state: Attempts<Result>, transaction: Transaction,
+    committing: (result: Array<PartOutcome<Result>>) => void,
+  ): Promise<Array<PartOutcome<Result>>> {
+    const { level, asserts } = levels[state.level] ?? levels[0]
+    const execute = (trip: RoundTrip) => transaction.execute(trip)
+    const options = { seen: this.#seen, level, isResting: performance.now() < this.#restUntil }
+    const { expected } = state
+    if (works.length > 1) {
+      const held = heldLocks(this.#dialect, locks)
+      const driver = mode === 'read' ? undefined : { ...this.#driver, ...held.driver }
+      return replayTogether(execute, this.#clock, works, { ...options, driver, locks: held.statements, expected, done: committing })
+    }
+    const [work] = works
+    if (!work) return []
+    const done = (replayed: Replayed<Result>) => committing([{ replayed }])
+    const driver = mode === 'read' ? undefined : this.#driver
+    return [{ replayed: await replay(execute, this.#clock, work, {
+      ...options, driver, expected: expected?.[0], ...(asserts && mode !== 'read' && { done }),
+    }) }]
   }
 
   /**
@@ -444,6 +504,21 @@ export class PostgresConnection implements SqlConnection {
   }
 }
 
+/** What one transaction does. */
+interface Task<Result> {
+  mode: TransactionMode
+  works: ReadonlyArray<Work<Result>>
+  locks: readonly Locks[]
+}
+
+/** The jobs of one group, one after the other: they share what they have read. */
+function workOf(jobs: readonly Job[]): Work<unknown[]> {
+  return (tables, statements) => {
+    const results = jobs.map(({ work }) => work(tables, statements))
+    return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
+  }
+}
+
 /** How much a transaction guesses, and whether it sends its commit with asserted statements: less after each failure. */
 const levels = [
   { level: 'much', asserts: true },
@@ -456,8 +531,8 @@ interface Attempts<Result> {
   /** The last attempt, if it may have been committed. */
   doubt: Doubt<Result> | undefined
   level: number
-  /** What the first attempt expects to find. */
-  expected: ExpectedThread | undefined
+  /** What the first attempt expects to find, by work. */
+  expected: ExpectedThread[] | undefined
   era: number
   /** The error of a statement that found the server on another timeline. */
   suspicion: unknown
@@ -467,7 +542,7 @@ interface Attempts<Result> {
 interface Doubt<Result> {
   readonly token: string
   /** What the transaction returns. */
-  readonly computed: Replayed<Result>
+  readonly computed: Array<PartOutcome<Result>>
   readonly sentAt: number
 }
 

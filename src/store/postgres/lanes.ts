@@ -1,4 +1,4 @@
-/** Jobs that one transaction does together. */
+/** Jobs that name the same records. */
 interface Group<Job> {
   readonly key: string
   readonly jobs: Job[]
@@ -6,21 +6,36 @@ interface Group<Job> {
   done: Promise<void>
 }
 
+/** A group that may share a transaction with others of its kind, and waits for one to begin. */
+interface Ready<Job> {
+  readonly group: Group<Job>
+  readonly kind: string
+  resolve(): void
+}
+
 /** A transaction is done again for each answer that it waits for; the first statements of so many jobs are sent together. */
 const jobsAtOnce = 128
+/** Jobs of different groups in one transaction: each of them waits for the locks of all. */
+const sharedJobs = 64
 
 /**
  * Orders the writes of this process: those that name a thread run in the order in which they came, one transaction at a time, and those
- * that name the same threads share the next one. Others run beside them, on another connection.
+ * that name the same threads share the next one. Others run beside them, on other connections. Where more wait than may run beside each
+ * other, they share transactions: then the disk flushes few commits instead of many.
  */
 export class Lanes<Job> {
-  readonly #perform: (jobs: readonly Job[]) => Promise<void>
+  readonly #perform: (groups: ReadonlyArray<readonly Job[]>) => Promise<void>
   /** The last group that names a thread. */
   readonly #last = new Map<string, Group<Job>>()
   readonly #running = new Set<Promise<void>>()
+  readonly #ready: Array<Ready<Job>> = []
+  /** How many transactions with groups that may share one can begin now. */
+  #free: number
+  #starting = false
 
-  constructor(perform: (jobs: readonly Job[]) => Promise<void>) {
+  constructor(perform: (groups: ReadonlyArray<readonly Job[]>) => Promise<void>, beside: number) {
     this.#perform = perform
+    this.#free = beside
   }
 
   /** How many groups run or wait. */
@@ -28,8 +43,9 @@ export class Lanes<Job> {
     return this.#running.size
   }
 
-  add(names: ReadonlySet<string>, job: Job): void {
-    const key = [...names].toSorted().join('\n')
+  /** `kind`: may share a transaction with groups of this kind that name other records. */
+  add(names: ReadonlySet<string>, job: Job, kind?: string): void {
+    const key = [...[...names].toSorted(), kind ?? ''].join('\n')
     const before = new Set([...names].flatMap((name) => this.#last.get(name) ?? []))
     const [only] = before
     if (only && before.size === 1 && !only.started && only.key === key && only.jobs.length < jobsAtOnce) {
@@ -37,7 +53,7 @@ export class Lanes<Job> {
       return
     }
     const group: Group<Job> = { key, jobs: [job], started: false, done: Promise.resolve() }
-    group.done = this.#run(group, [...before]).finally(() => {
+    group.done = this.#run(group, [...before], kind).finally(() => {
       this.#running.delete(group.done)
       for (const name of names) if (this.#last.get(name) === group) this.#last.delete(name)
     })
@@ -45,12 +61,54 @@ export class Lanes<Job> {
     for (const name of names) this.#last.set(name, group)
   }
 
-  async #run(group: Group<Job>, before: ReadonlyArray<Group<Job>>): Promise<void> {
+  async #run(group: Group<Job>, before: ReadonlyArray<Group<Job>>, kind: string | undefined): Promise<void> {
     await Promise.all(before.map(({ done }) => done))
+    if (kind !== undefined) {
+      return new Promise((resolve) => {
+        this.#ready.push({ group, kind, resolve })
+        this.#startSoon()
+      })
+    }
     // What is asked for in the same turn of the event loop shares the transaction.
     await new Promise<void>((resolve) => setImmediate(resolve))
     group.started = true
-    await this.#perform(group.jobs)
+    await this.#perform([group.jobs])
+  }
+
+  #startSoon(): void {
+    if (this.#starting || this.#free === 0 || this.#ready.length === 0) return
+    this.#starting = true
+    setImmediate(() => {
+      this.#starting = false
+      while (this.#free > 0 && this.#ready.length > 0) this.#start(this.#takeReady())
+    })
+  }
+
+  /** As many as each transaction has to do so that none waits, in the order in which they came. */
+  #takeReady(): Array<Ready<Job>> {
+    const kind = this.#ready[0]?.kind
+    const most = Math.ceil(this.#ready.length / this.#free)
+    const taken: Array<Ready<Job>> = []
+    let jobs = 0
+    for (const ready of this.#ready) {
+      if (ready.kind !== kind) continue
+      jobs += ready.group.jobs.length
+      if (taken.length > 0 && (taken.length >= most || jobs > sharedJobs)) break
+      taken.push(ready)
+    }
+    const isTaken = new Set(taken)
+    this.#ready.splice(0, this.#ready.length, ...this.#ready.filter((ready) => !isTaken.has(ready)))
+    return taken
+  }
+
+  #start(taken: ReadonlyArray<Ready<Job>>): void {
+    this.#free -= 1
+    for (const { group } of taken) group.started = true
+    void this.#perform(taken.map(({ group }) => group.jobs)).finally(() => {
+      this.#free += 1
+      for (const { resolve } of taken) resolve()
+      this.#startSoon()
+    })
   }
 
   async idle(): Promise<void> {

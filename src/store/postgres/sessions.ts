@@ -38,6 +38,8 @@ export interface ClientConfig {
 /** How long a round trip may take. Then its connection is closed, and whether it was executed is found out. */
 const roundTripMs = 20_000
 const connectMs = 10_000
+/** The connections of a pool of `pg` that does not say how many it has. */
+const usualPool = 10
 /** How long the server may take to close a connection. */
 const endMs = 2_000
 
@@ -98,6 +100,8 @@ async function endClient(client: OwnClient): Promise<void> {
 }
 
 export interface Sessions {
+  /** How many connections transactions have at most, besides urgent ones. */
+  readonly most: number
   /** `urgent`: a connection of its own, which other transactions never have. */
   acquire(urgent?: boolean): Promise<Session>
   end(): Promise<void>
@@ -141,7 +145,7 @@ interface Slot {
 /** Connections of this store: at most `max`, and one more for heartbeats, since a busy process must not count as dead. */
 export class OwnSessions implements Sessions {
   readonly #config: ClientConfig
-  readonly #max: number
+  readonly most: number
   readonly #idle: Slot[] = []
   readonly #waiting: Array<(slot: Slot | undefined) => void> = []
   readonly #all = new Set<Slot>()
@@ -153,7 +157,7 @@ export class OwnSessions implements Sessions {
 
   constructor(config: ClientConfig, max: number) {
     this.#config = config
-    this.#max = max
+    this.most = max
   }
 
   async acquire(urgent = false): Promise<Session> {
@@ -166,7 +170,7 @@ export class OwnSessions implements Sessions {
       if (!slot.dead) return this.#session(slot)
       this.#forget(slot)
     }
-    if (this.#open < this.#max) {
+    if (this.#open < this.most) {
       this.#open += 1
       try {
         return this.#session(await this.#connect())
@@ -263,9 +267,11 @@ export class OwnSessions implements Sessions {
 export class GivenSessions implements Sessions {
   readonly #pool: PgPool | undefined
   readonly #client: PgClient | undefined
+  readonly most: number
   #tail: Promise<unknown> = Promise.resolve()
 
   constructor({ pool, client }: { pool?: PgPool | undefined; client?: PgClient | undefined }) {
+    this.most = pool ? ((pool as { options?: { max?: number } }).options?.max ?? usualPool) : 1
     this.#pool = pool
     this.#client = client
   }

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { SpeculationFailed, type RoundTrip, type SqlAnswer, type SqlStatement } from '../sql/replay.ts'
 import { sql as texts } from '../sql/sql.ts'
 import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
-import { arrayOf, gathered, type WireAnswer, type WireStatement } from './batch.ts'
+import { arrayOf, gathered, sideBySide, type WireAnswer, type WireStatement } from './batch.ts'
 import type { Dialect } from './dialect.ts'
 import { isOfValues, isRefutedGuess, sqlState } from './errors.ts'
 import { condition } from './expected.ts'
@@ -138,14 +138,17 @@ export class Transaction {
   async #writeLast(statements: RoundTrip['statements']): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
     const begin = this.#begin()
     const locks = statements.filter(({ kind }) => kind === 'lock').map(({ sql, args }) => this.#statement(sql, args))
-    const reads = statements.flatMap(({ sql, args, expected }) => (expected ? { sql, args, expected } : []))
+    const parts = [...Map.groupBy(statements, ({ part = 0 }) => part).values()]
     // What a locked row has is read by a later statement: one that waits for a lock sees what was there before it waited.
-    const checks = reads.length === 0 ? [] : [condition(this.#dialect, reads)]
-    const writes = statements.filter(({ kind }) => kind === 'run' || kind === 'execute').map(({ kind, sql, args }) => {
+    const checks = parts.flatMap((part) => {
+      const reads = part.flatMap(({ sql, args, expected }) => (expected ? { sql, args, expected } : []))
+      return reads.length === 0 ? [] : [condition(this.#dialect, reads)]
+    })
+    const writes = parts.map((part) => part.filter(({ kind }) => kind === 'run' || kind === 'execute').map(({ kind, sql, args }) => {
       const text = this.#dialect.translate(sql)
       return { text: kind === 'run' ? asserted(text) : text, values: args }
-    })
-    const sent = [...checks, ...gathered(writes)].map(({ text, values }) => this.#statement(text, values))
+    }))
+    const sent = [...checks, ...gathered(sideBySide(writes))].map(({ text, values }) => this.#statement(text, values))
     this.#wrote = true
     await this.#send([...begin, ...locks, ...sent, ...this.#end()], { last: true, guessed: statements.length > 1 })
     return { answers: [], ahead: [] }

@@ -28,6 +28,8 @@ interface Asked extends SqlStatement {
   answer?: SqlAnswer
   /** Of a read that is sent with the commit: the rows that it must return. */
   expected?: SqlAnswer['rows'] | undefined
+  /** Which of several works that share a transaction sends it. */
+  part?: number
 }
 
 /** A read with the key of a thread as its first value, which is not known yet; `sql.thread`, which has its id; or one without values. */
@@ -53,8 +55,9 @@ export type Execute = (trip: RoundTrip) => Promise<{ answers: SqlAnswer[]; ahead
 
 /** What a database with several writers needs besides. */
 export interface ReplayDriver {
-  lockThreads(lock: ThreadsLock): SqlStatement
-  lockDomain(domain: LockedDomain, names: readonly string[] | undefined): SqlStatement
+  /** The statement that locks. Undefined: the transaction has the locks already. Throws `SpeculationFailed` where it may not lock more. */
+  lockThreads(lock: ThreadsLock): SqlStatement | undefined
+  lockDomain(domain: LockedDomain, names: readonly string[] | undefined): SqlStatement | undefined
   newKey(): number
   /** Reads keys for the next rows of another table, in ascending order: they are above those of committed rows. Its value is a number. */
   reserve(table: KeyedTable): SqlStatement
@@ -196,6 +199,8 @@ class SpeculativeStatements implements Statements {
   readonly pending: Asked[] = []
   /** To be sent with them. */
   readonly ahead: Ahead[] = []
+  /** Why the work can't be done in this transaction. */
+  refused: unknown
   #divergedAt: number | undefined
   /** The tables that the transaction has written to. */
   readonly #written = new Set<string>()
@@ -227,12 +232,12 @@ class SpeculativeStatements implements Statements {
     if (!driver) return
     this.#check = (value) => driver.check(value)
     this.newKey = (table) => (table === 'heed_threads' ? driver.newKey() : this.#reservedKey(table, driver.reserve(table)))
-    this.lockThreads = (lock) => this.#lock(driver.lockThreads(lock))
+    this.lockThreads = (lock) => this.#lock(() => driver.lockThreads(lock))
     this.lockDomain = (domain, names) => {
       const keys = names ? names.map((name) => `${domain} ${name}`) : [domain]
       if (this.#names.has(domain) || keys.every((key) => this.#names.has(key))) return
       for (const key of keys) this.#names.add(key)
-      this.#lock(driver.lockDomain(domain, names))
+      this.#lock(() => driver.lockDomain(domain, names))
     }
     this.foresee = (threadId, sql, ...args) => {
       if (expected) return
@@ -257,8 +262,15 @@ class SpeculativeStatements implements Statements {
     return key
   }
 
-  #lock({ sql, args }: SqlStatement): void {
-    this.#answer('lock', sql, args)
+  #lock(statementOf: () => SqlStatement | undefined): void {
+    let statement: SqlStatement | undefined
+    try {
+      statement = statementOf()
+    } catch (error) {
+      this.refused ??= error
+      throw this.#stop()
+    }
+    if (statement) this.#answer('lock', statement.sql, statement.args)
   }
 
   /** The index of the first known answer that the work did not request, given true answers before it. */
@@ -377,6 +389,82 @@ function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
   return a === b || (a instanceof Uint8Array && b instanceof Uint8Array && Buffer.compare(a, b) === 0)
 }
 
+/** What a work asks for, given all answers so far. */
+export interface Pass<Result> {
+  readonly pending: readonly Asked[]
+  /** Those of them that are not known. */
+  readonly sent: readonly Asked[]
+  readonly ahead: readonly Ahead[]
+  /** The work needs answers to continue. */
+  readonly stopped: boolean
+  /** These are its last statements, and all answers before them are known: they may be sent with the commit. */
+  readonly last: boolean
+  readonly failed: boolean
+  /** Returns what the work returned, or throws its error. */
+  outcome(): Replayed<Result>
+}
+
+type ReplayedWork<Result> = (tables: SqlTables, statements: Statements) => Result
+
+/** A work that is executed again and again from its start, each time with more answers. Time and new ids stay the same. */
+export class Replay<Result> {
+  readonly #clock: Clock
+  readonly #work: ReplayedWork<Result>
+  readonly #options: ReplayOptions<Result>
+  readonly #now: number
+  readonly #known = new KnownAnswers()
+  readonly #ids: string[] = []
+  readonly #keys: number[] = []
+
+  constructor(clock: Clock, work: ReplayedWork<Result>, options: ReplayOptions<Result>) {
+    this.#clock = clock
+    this.#work = work
+    this.#options = options
+    this.#now = clock.now()
+  }
+
+  /** Executes the work until it needs an answer, or to its end. */
+  next(): Pass<Result> {
+    const { seen = new SeenHeartbeats(), level = 'much', driver, done, expected, isResting = false } = this.#options
+    const known = this.#known
+    for (;;) {
+      let nthKey = 0
+      const newKey = driver && (() => (this.#keys[nthKey++] ??= driver.newKey()))
+      const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey }, expected)
+      let nth = 0
+      const ofStore = { ...this.#clock, now: () => this.#now, byServer: this.#clock === systemClock ? seen : undefined, isResting }
+      const tables = new SqlTables(statements, ofStore, () => (this.#ids[nth++] ??= newId()))
+      const outcome = capture(() => {
+        const result = this.#work(tables, statements)
+        tables.writeLoaded()
+        return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0, left: tables.left() }
+      })
+      const { divergedAt, pending, ahead, stopped, refused } = statements
+      if (refused !== undefined) throw refused
+      if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
+      known.verified = known.answered.length
+      if (divergedAt !== undefined) continue
+      const sent = pending.filter(({ answer }) => !answer)
+      const last = driver !== undefined && level !== 'nothing' && done !== undefined && sent.length > 0 && ahead.length === 0
+        && !stopped && !outcome.failed
+        && sent.every((one) => one.kind === 'run' || one.kind === 'execute' || (expected && (one.kind === 'lock' || one.expected)))
+      if (expected && !last) throw new SpeculationFailed('the transaction reads more than was expected')
+      return { pending, sent, ahead, stopped, last, failed: outcome.failed, outcome }
+    }
+  }
+
+  /** Whether the work is done with these answers to what it asked for. */
+  answered({ pending, ahead, stopped }: Pass<Result>, given: { answers: SqlAnswer[]; ahead?: SqlAnswer[] }): boolean {
+    this.#known.trips += 1
+    let at = 0
+    const answers = pending.map(({ answer }) => answer ?? given.answers[at++] ?? nothing)
+    this.#known.addAhead(ahead, given.ahead ?? [])
+    if (!stopped && pending.every((asked, index) => isRight(asked, answers[index] ?? nothing))) return true
+    this.#known.add(pending, answers)
+    return false
+  }
+}
+
 /**
  * Runs a transaction that is written for a local database on a remote one, with few round trips. It runs `work` repeatedly from its start
  * with all answers so far, and continues with guesses until `work` needs a true answer; then it sends the collected statements together.
@@ -388,44 +476,15 @@ function isSame(a: SqlValue, b: SqlValue | undefined): boolean {
  * result before they are sent.
  */
 export async function replay<Result>(
-  execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result,
-  { seen = new SeenHeartbeats(), level = 'much', driver, done, expected, isResting = false }: ReplayOptions<Result> = {},
+  execute: Execute, clock: Clock, work: ReplayedWork<Result>, options: ReplayOptions<Result> = {},
 ): Promise<Replayed<Result>> {
-  const now = clock.now()
-  const known = new KnownAnswers()
-  const ids: string[] = []
-  const keys: number[] = []
+  const replayed = new Replay(clock, work, options)
   for (;;) {
-    let nthKey = 0
-    const newKey = driver && (() => (keys[nthKey++] ??= driver.newKey()))
-    const statements = new SpeculativeStatements(known, level, driver && { ...driver, newKey: newKey ?? driver.newKey }, expected)
-    let nth = 0
-    const ofStore = { ...clock, now: () => now, byServer: clock === systemClock ? seen : undefined, isResting }
-    const tables = new SqlTables(statements, ofStore, () => (ids[nth++] ??= newId()))
-    const outcome = capture(() => {
-      const result = work(tables, statements)
-      tables.writeLoaded()
-      return { result, purging: tables.purging, changedMessages: statements.messageChanges > 0, left: tables.left() }
-    })
-    const { divergedAt, pending } = statements
-    if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
-    known.verified = known.answered.length
-    if (divergedAt !== undefined) continue
-    const { ahead } = statements
-    const sent = pending.filter(({ answer }) => !answer)
-    const last = driver !== undefined && level !== 'nothing' && done !== undefined && sent.length > 0 && ahead.length === 0
-      && !statements.stopped && !outcome.failed
-      && sent.every((one) => one.kind === 'run' || one.kind === 'execute' || (expected && (one.kind === 'lock' || one.expected)))
-    if (expected && !last) throw new SpeculationFailed('the transaction reads more than was expected')
-    known.trips += 1
-    if (last) done(outcome())
+    const pass = replayed.next()
+    const { sent, ahead, last } = pass
+    if (last) options.done?.(pass.outcome())
     const answered = sent.length + ahead.length === 0 ? { answers: [] } : await execute({ statements: sent, ahead, last })
-    if (last) return outcome()
-    let at = 0
-    const answers = pending.map(({ answer }) => answer ?? answered.answers[at++] ?? nothing)
-    known.addAhead(ahead, answered.ahead ?? [])
-    if (!statements.stopped && pending.every((asked, index) => isRight(asked, answers[index] ?? nothing))) return outcome()
-    known.add(pending, answers)
+    if (last || replayed.answered(pass, answered)) return pass.outcome()
   }
 }
 

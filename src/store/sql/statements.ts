@@ -22,8 +22,11 @@ export interface Statements {
   all<Row extends object>(sql: string, ...values: SqlValue[]): Row[]
   /** Locks these threads until the transaction ends, in one order. Absent where a transaction excludes all other writers. */
   lockThreads?(lock: ThreadsLock): void
-  /** The same for records that are no threads. Locks are taken in the order of `LockedDomain`, and after those of threads. */
-  lockDomain?(domain: LockedDomain, names?: readonly string[]): void
+  /**
+   * The same for records that are no threads. Locks are taken in the order of `LockedDomain`, and after those of threads. `inbox`: the only
+   * resource whose inbox the transaction changes, where that is known.
+   */
+  lockDomain?(domain: LockedDomain, names?: readonly string[], inbox?: string): void
   /** Reads that follow with the key of this thread as their first value: they are sent together with its lock. */
   foresee?(threadId: string, sql: string, ...values: SqlValue[]): void
 }

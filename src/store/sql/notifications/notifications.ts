@@ -19,7 +19,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
     return this.#change((statements, touch, newId) => {
-      lockThreads(statements, items)
+      lockThreads(statements, items, resourceOf(items))
       for (const item of items) touch(item)
       return ingestAll(statements, items, newId)
     })
@@ -59,7 +59,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 
   delivered(deliveries: readonly Delivery[]): Promise<void> {
     return this.#change((statements, touch) => {
-      lockThreads(statements, deliveries)
+      lockThreads(statements, deliveries, resourceOf(deliveries))
       for (const delivery of deliveries) touch(delivered(statements, delivery))
     })
   }
@@ -215,10 +215,17 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
 }
 
 /** Locks the records and summaries of one thread; for several threads, the whole domain, so that no two wait for each other. */
-function lockThreads(statements: Statements, records: ReadonlyArray<{ threadId: string }>): void {
+function lockThreads(statements: Statements, records: ReadonlyArray<{ threadId: string }>, inbox?: string): void {
   if (!statements.lockDomain) return
   const threadIds = new Set(records.map(({ threadId }) => threadId))
-  if (threadIds.size > 0) statements.lockDomain('notifications', threadIds.size === 1 ? [...threadIds] : undefined)
+  if (threadIds.size > 0) statements.lockDomain('notifications', threadIds.size === 1 ? [...threadIds] : undefined, inbox)
+}
+
+/** The resource of all items, if it is one. */
+function resourceOf(items: ReadonlyArray<{ resourceId?: string }>): string | undefined {
+  const resourceIds = new Set(items.map(({ resourceId }) => resourceId))
+  const [resourceId] = resourceIds
+  return resourceIds.size === 1 ? resourceId : undefined
 }
 
 /** Locks the whole domain: which threads a dispatcher writes to is known only when it has read. */

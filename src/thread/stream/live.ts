@@ -2,19 +2,8 @@ import type { LiveEvent, LiveState } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { Notifier, type KeepAlive } from '../../base/promises.ts'
 import {
-  committedChunks,
-  ChunkRing,
-  compareCursors,
-  cursorBefore,
-  finalChunks,
-  formatBefore,
-  formatCursor,
-  parseCursor,
-  positionAfter,
-  PresentStep,
-  SnapshotEchoes,
-  StartMarker,
-  type Cursor,
+  committedChunks, ChunkRing, compareCursors, cursorBefore, finalChunks, formatBefore, formatCursor, parseCursor, positionAfter,
+  PresentStep, SnapshotEchoes, StartMarker, type Cursor,
 } from './retained-chunks.ts'
 
 /** How many chunks one `state` message carries to a peer that begins to watch. */

@@ -141,7 +141,7 @@ export class Replies {
     }
   }
 
-  /** Replies of one thread are looked up one after the other, in the order of their claims: so they are pending in the order of their messages. */
+  /** Replies of one thread are looked up one after the other, in the order of their claims: so they leave in that of their messages. */
   async #inTurn(threadId: string, work: () => Promise<void>): Promise<void> {
     const before = this.#checks.get(threadId)
     const turn = (before ?? Promise.resolve()).then(work)

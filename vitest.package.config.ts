@@ -26,5 +26,12 @@ const packaged: Plugin = {
 export default defineConfig({
   ...campaigns,
   plugins: [packaged],
-  test: { ...campaigns.test, include: ['test/studio/*.campaign.ts'], env: { ...campaigns.test?.env, HEED_PACKAGE: installed }, reporters: ['default'] },
+  test: {
+    ...campaigns.test,
+    projects: undefined,
+    isolate: false,
+    include: ['test/studio/*.campaign.ts'],
+    env: { ...campaigns.test?.env, HEED_PACKAGE: installed },
+    reporters: ['default'],
+  },
 })

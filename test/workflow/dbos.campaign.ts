@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { entriesOf } from '../../scripts/checks/entries.ts'
@@ -12,8 +13,18 @@ import { noPostgres, startServer, whyNoPostgres, type Server } from '../postgres
 
 const root = join(import.meta.dirname, '../..')
 const example = join(root, 'examples/dbos')
-/** `npm run test:dbos` installs the packages of the example, which are none of Heed's. */
-const missing = existsSync(join(example, 'node_modules/@dbos-inc/dbos-sdk')) ? '' : ' (skipped: npm run test:dbos installs DBOS)'
+const missing = await whyMissing()
+
+/** Installs the packages of the example, which are none of Heed's. Why they are missing goes into the titles of the tests. */
+async function whyMissing(): Promise<string> {
+  if (existsSync(join(example, 'node_modules/@dbos-inc/dbos-sdk'))) return ''
+  try {
+    await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: example, timeout: 300_000 })
+    return ''
+  } catch (error) {
+    return ` (skipped: DBOS could not be installed: ${String((error as Error).message).split('\n')[0]})`
+  }
+}
 
 /** The parts of DBOS and of the example that the tests use. They are not there where the example is not installed. */
 interface Dbos {

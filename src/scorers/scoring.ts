@@ -10,7 +10,7 @@ import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/
 import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
 import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
-import type { AgentScorers, ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
+import { checkedResult, type AgentScorers, type ScorerLike, type ScorerResult, type ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
 import { copyForScorer, readStoredRun, type StoredRun } from './scored-run.ts'
 
@@ -201,7 +201,7 @@ export class Scoring implements BackgroundService {
     try {
       const run = { ...scored, output, requestContext, abortSignal: stop.signal } as ScorerRun<never, never>
       // A scorer that never ends must not end the scoring of all others.
-      return await untilAborted(scorer.run(run), stop.signal)
+      return checkedResult(scorer.id, await untilAborted(scorer.run(run), stop.signal))
     } finally {
       timer.cancel()
       this.#working.delete(stop)

@@ -96,6 +96,16 @@ describe('runEvals', () => {
     expect(result.items).toMatchObject([{ scores: { Contains: 1 }, reasons: { Contains: 'looked' } }, { notScorable: { Contains: '' } }])
   })
 
+  it('[J3.5] a function or a scorer that gives no number is an error of the case, and no score', async () => {
+    const given: unknown[] = [{ name: 'x', score: Number.NaN }, { name: 'x' }, 0.5, null, undefined, { name: 'x', score: '1' }, { name: 'x', score: Infinity }]
+    for (const value of given) {
+      const odd = () => value as never
+      const foreign = { ...length, id: 'foreign', run: async () => value as never }
+      const result = await runEvals({ target: upper, data: [{ input: 'ab' }], scorers: [odd, foreign as never] })
+      expect(result).toMatchObject({ scores: {}, verdict: 'failed', items: [{ scores: {}, errors: { odd: { code: 'scorer_failed' }, foreign: { code: 'scorer_failed' } } }] })
+    }
+  })
+
   it('[J3.6] reads cases of a file, and names the line that is wrong', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-evals-'))
     const [good, bad] = ['good.jsonl', 'bad.jsonl'].map((name) => join(folder, name)) as [string, string]

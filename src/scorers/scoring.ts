@@ -10,7 +10,8 @@ import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/
 import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
 import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
-import { checkedResult, type AgentScorers, type ScorerLike, type ScorerResult, type ScorerRun } from './contract.ts'
+import { checkedResult } from './checked-result.ts'
+import type { AgentScorers, ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
 import { copyForScorer, readStoredRun, type StoredRun } from './scored-run.ts'
 

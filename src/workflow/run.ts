@@ -1,5 +1,5 @@
 import { checkName, checkNames, refused } from '../base/arguments.ts'
-import { HeedError } from '../base/errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { validated } from './call-step.ts'
@@ -209,6 +209,10 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
       runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
       state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
       requestContext: args.requestContext ?? stored.requestContext ?? new RequestContext(),
+    }).catch((error: unknown) => {
+      // A run of another resource has this name.
+      if (isHeedError(error) && error.code === 'thread_forbidden') return false
+      throw error
     })
     if (!started)
       throw new HeedError('id_taken', `There is a run '${run.runId}' already. Leave runId out.`, { details: { runId: run.runId } })

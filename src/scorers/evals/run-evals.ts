@@ -3,7 +3,8 @@ import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 import { linkAbort } from '../../base/promises.ts'
 import type { AgentInput } from '../../message/read/input.ts'
-import { checkedResult, type RunMetrics, type ScorerLike, type ScorerRun } from '../contract.ts'
+import { checkedResult } from '../checked-result.ts'
+import type { RunMetrics, ScorerLike, ScorerRun } from '../contract.ts'
 import { questionOf, textOf, trajectoryOf } from '../messages.ts'
 import type { Message } from '../../message/message.ts'
 import { readItems, type EvalData, type EvalItem } from './data.ts'
@@ -177,7 +178,9 @@ export function scorerOf(score: ScorerFunction, id: string): ScorerLike {
 
 function checkedScore(scored: unknown, id: string): FunctionScore {
   if (isObject(scored) && (scored.score === null || typeof scored.score === 'number')) return scored as object as FunctionScore
-  throw new HeedError('scorer_failed', `The function ${id} returned no { name, score } with a number or null as its score.`, { details: { scorerId: id } })
+  throw new HeedError('scorer_failed', `The function ${id} returned no { name, score } with a number or null as its score.`, {
+    details: { scorerId: id },
+  })
 }
 
 interface Evaluation {

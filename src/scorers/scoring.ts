@@ -32,7 +32,7 @@ const firstRetryMs = 1_000
 const longestRetryMs = 300_000
 const maxAttempts = 8
 /** Scoring begins so long after a run: the turn that follows is not slowed down, and runs that end together are scored together. */
-const quietMs = 250
+const quietMs = 1_000
 
 /** Scores finished runs, after them and beside them. Any process of the agent may score a run; each score is stored once. */
 export class Scoring implements BackgroundService {

@@ -65,7 +65,9 @@ type Mapped<M> = Simple<{
 }>
 type Field<T, P> = P extends '.' | undefined ? T : P extends keyof T ? T[P] : unknown
 
-const configNames = ['id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema', 'metadata', 'retryConfig', 'options']
+const configNames = [
+  'id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema', 'metadata', 'retryConfig', 'options',
+]
 
 
 /**
@@ -243,7 +245,8 @@ export class Workflow<
     const { id, inputSchema, outputSchema, stateSchema, requestContextSchema, retryConfig: { attempts = 0, delay = 0 } = {}, options } =
       this.#config
     const graph: WorkflowGraph = Object.freeze({
-      id, inputSchema, outputSchema, stateSchema, requestContextSchema, nodes: Object.freeze([...this.#nodes]), retry: Object.freeze({ attempts, delay }),
+      id, inputSchema, outputSchema, stateSchema, requestContextSchema, nodes: Object.freeze([...this.#nodes]),
+      retry: Object.freeze({ attempts, delay }),
       validateInputs: options?.validateInputs ?? true,
     })
     checkGraph(graph)

@@ -110,7 +110,7 @@ export const arrows: ArrowTable = {
   'scorers/contract.ts': ['type message/**'],
   // Which runs of an agent are scored, and the service that scores them. It stands below the agent.
   'scorers/sampling.ts': [...base, 'scorers/contract.ts'],
-  'scorers/{scoring,scored-run,messages}.ts': [
+  'scorers/{scoring,scored-run,checked-result,messages}.ts': [
     'tracing/**',
     ...base, 'scorers/{contract,messages,scored-run}.ts', 'message/**', 'type run/**', 'thread/**', 'schedule/**', 'type store/contract/**',
   ],

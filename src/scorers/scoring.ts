@@ -10,6 +10,7 @@ import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/
 import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
 import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
+import { checkedResult } from './checked-result.ts'
 import type { AgentScorers, ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
 import { copyForScorer, readStoredRun, type StoredRun } from './scored-run.ts'
@@ -31,7 +32,7 @@ const firstRetryMs = 1_000
 const longestRetryMs = 300_000
 const maxAttempts = 8
 /** Scoring begins so long after a run: the turn that follows is not slowed down, and runs that end together are scored together. */
-const quietMs = 250
+const quietMs = 1_000
 
 /** Scores finished runs, after them and beside them. Any process of the agent may score a run; each score is stored once. */
 export class Scoring implements BackgroundService {
@@ -201,7 +202,7 @@ export class Scoring implements BackgroundService {
     try {
       const run = { ...scored, output, requestContext, abortSignal: stop.signal } as ScorerRun<never, never>
       // A scorer that never ends must not end the scoring of all others.
-      return await untilAborted(scorer.run(run), stop.signal)
+      return checkedResult(scorer.id, await untilAborted(scorer.run(run), stop.signal))
     } finally {
       timer.cancel()
       this.#working.delete(stop)

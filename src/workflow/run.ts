@@ -1,5 +1,5 @@
 import { checkName, checkNames, refused } from '../base/arguments.ts'
-import { HeedError } from '../base/errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { validated } from './call-step.ts'
@@ -187,6 +187,16 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     return (await this.beginTimeTravel(args)).#settled()
   }
 
+  /** The same, with the chunks of the new run. */
+  timeTravelStream(args: TimeTravelArgs<State>): WorkflowStream<Output, State> {
+    const runId = args.runId ?? this.#newId()
+    const run = new WorkflowRun<Input, Output, State>(this.#graph, this.#place, { runId, resourceId: this.resourceId }, this.#newId)
+    return run.#streamed(async () => {
+      await this.beginTimeTravel({ ...args, runId })
+      return undefined
+    })
+  }
+
   /** @internal Resolves with the new run when its start is stored. */
   async beginTimeTravel(args: TimeTravelArgs<State>): Promise<WorkflowRun<Input, Output, State>> {
     checkNames('timeTravel()', args, ['step', 'inputData', 'initialState', 'requestContext', 'runId'])
@@ -195,6 +205,8 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const target = this.#target(stored, args.step)
     const now = stored.head.updatedAt
     const rows = rowsBefore(stored.rows, target.path)
+    const requestContext = args.requestContext ?? stored.requestContext ?? new RequestContext()
+    await this.#checkContext(requestContext)
     if (args.inputData !== undefined) {
       const input = toJSONValue(args.inputData, `the input of step '${target.stepId}'`)
       rows.push({
@@ -208,7 +220,11 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const started = await this.#place.start({
       runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
       state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
-      requestContext: args.requestContext ?? stored.requestContext ?? new RequestContext(),
+      requestContext,
+    }).catch((error: unknown) => {
+      // A run of another resource has this name.
+      if (isHeedError(error) && error.code === 'thread_forbidden') return false
+      throw error
     })
     if (!started)
       throw new HeedError('id_taken', `There is a run '${run.runId}' already. Leave runId out.`, { details: { runId: run.runId } })
@@ -229,13 +245,20 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   async #begin(args: StartArgs<Input, State>): Promise<undefined> {
     checkNames('start()', args, ['inputData', 'initialState', 'requestContext'])
     const given = await validated(this.#graph.inputSchema, args.inputData, `The input of workflow '${this.workflowId}'`, 'invalid_argument')
+    const requestContext = args.requestContext ?? new RequestContext()
+    if (this.#graph.requestContextSchema) await this.#checkContext(requestContext)
     await this.#place.start({
       runId: this.runId,
       resourceId: this.resourceId,
       input: toJSONValue(given, `the input of workflow '${this.workflowId}'`),
       state: args.initialState === undefined ? {} : await this.#state(args.initialState),
-      requestContext: args.requestContext ?? new RequestContext(),
+      requestContext,
     })
+  }
+
+  async #checkContext(context: RequestContext): Promise<void> {
+    const subject = `The request context of workflow '${this.workflowId}'`
+    await validated(this.#graph.requestContextSchema, context.all, subject, 'invalid_request_context')
   }
 
   async #state(given: unknown): Promise<JSONObject> {

@@ -184,6 +184,26 @@ describe('the steps of a workflow in memory', () => {
     await run.start({ requestContext: new RequestContext({ tenant: 'acme' }) })
     expect(await run.timeTravel({ step: 'tenant' })).toMatchObject({ result: 'acme' })
     expect(await run.timeTravel({ step: 'tenant', requestContext: new RequestContext({ tenant: 'other' }) })).toMatchObject({ result: 'other' })
+    const stream = run.timeTravelStream({ step: 'tenant', runId: 'streamed' })
+    const types: string[] = []
+    for await (const { type } of stream.fullStream) types.push(type)
+    expect([types, (await stream.result).runId, stream.runId]).toEqual([['workflow-start', 'workflow-step-start', 'workflow-step-result', 'workflow-step-finish', 'workflow-finish'], 'streamed', 'streamed'])
+    expect(await stream.result).toMatchObject({ status: 'success', result: 'acme' })
+    const none = run.timeTravelStream({ step: 'unknown' })
+    await expect(none.result).rejects.toMatchObject({ code: 'invalid_argument' })
+  })
+
+  it('[F1.19] are not begun with a request context that the workflow does not take', async () => {
+    const begun = vi.fn()
+    const workflow = createWorkflow({ id: 'tenants', requestContextSchema: z.object({ tenant: z.string() }) }).then(createStep({ id: 'any', execute: begun })).commit()
+    await expect(workflow.createRun().start()).rejects.toMatchObject({ code: 'invalid_request_context' })
+    await expect(workflow.createRun().startAsync({ requestContext: new RequestContext({ tenant: 1 }) })).rejects.toMatchObject({ code: 'invalid_request_context' })
+    expect(begun).not.toHaveBeenCalled()
+    const run = workflow.createRun()
+    expect(await run.start({ requestContext: new RequestContext({ tenant: 'acme' }) })).toMatchObject({ status: 'success' })
+    await expect(run.timeTravel({ step: 'any', requestContext: new RequestContext() })).rejects.toMatchObject({ code: 'invalid_request_context' })
+    expect(await run.timeTravel({ step: 'any' })).toMatchObject({ status: 'success' })
+    expect(() => createWorkflow({ id: 'x', requestContextSchema: 7 as never })).toThrow('requestContextSchema of workflow')
   })
 
   it('[F1.18] are aborted when their run is deleted: its callers get an error, and a run without one ends nothing', async () => {

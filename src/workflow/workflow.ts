@@ -22,6 +22,8 @@ export interface WorkflowConfig<
   outputSchema?: OutputSchema
   /** The values that the steps of a run share. */
   stateSchema?: StateSchema
+  /** Checks the request context that a run is started with. */
+  requestContextSchema?: Schema
   metadata?: Record<string, unknown>
   /** For steps that have no `retries`: how often they are tried again, and how many milliseconds after an error. Defaults to 0 and 0. */
   retryConfig?: { attempts?: number; delay?: number }
@@ -63,7 +65,9 @@ type Mapped<M> = Simple<{
 }>
 type Field<T, P> = P extends '.' | undefined ? T : P extends keyof T ? T[P] : unknown
 
-const configNames = ['id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'metadata', 'retryConfig', 'options']
+const configNames = [
+  'id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema', 'metadata', 'retryConfig', 'options',
+]
 
 
 /**
@@ -238,9 +242,11 @@ export class Workflow<
   }
 
   #freeze(): WorkflowGraph {
-    const { id, inputSchema, outputSchema, stateSchema, retryConfig: { attempts = 0, delay = 0 } = {}, options } = this.#config
+    const { id, inputSchema, outputSchema, stateSchema, requestContextSchema, retryConfig: { attempts = 0, delay = 0 } = {}, options } =
+      this.#config
     const graph: WorkflowGraph = Object.freeze({
-      id, inputSchema, outputSchema, stateSchema, nodes: Object.freeze([...this.#nodes]), retry: Object.freeze({ attempts, delay }),
+      id, inputSchema, outputSchema, stateSchema, requestContextSchema, nodes: Object.freeze([...this.#nodes]),
+      retry: Object.freeze({ attempts, delay }),
       validateInputs: options?.validateInputs ?? true,
     })
     checkGraph(graph)
@@ -320,7 +326,7 @@ function checkConfig(config: WorkflowConfig<string, Schema, Schema, Schema>): vo
   if (/[./[\]#?:]/.test(config.id))
     throw new HeedError('invalid_workflow', `The id of ${who} has one of . / [ ] # ? :, which paths and ids are made of. Choose another.`)
   checkNames(who, config, configNames)
-  for (const name of ['inputSchema', 'outputSchema', 'stateSchema'] as const)
+  for (const name of ['inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema'] as const)
     if (config[name] !== undefined) compileSchema(config[name], `${name} of ${who}`)
   if (config.retryConfig !== undefined) {
     checkNames(`retryConfig of ${who}`, config.retryConfig, ['attempts', 'delay'])

@@ -95,10 +95,30 @@ it('[F6.3] a run is of its resource: to others it does not exist, and who may on
     expect(told).toEqual([['not_found', "There is no run 'r1' of this workflow."], ['not_found', "There is no run 'none' of this workflow."]])
   }
   await expect(foreign.startAsync({ inputData: { n: 1 } })).rejects.toMatchObject({ code: 'thread_forbidden' })
+  const rest: Array<(run: typeof foreign) => Promise<unknown>> = [
+    (run) => run.resume({ resumeData: { n: 1 } }), (run) => run.resumeAsync({ resumeData: { n: 1 } }), (run) => run.timeTravel({ step: 'add' }),
+    (run) => run.observe().next(), (run) => run.settled(),
+  ]
+  for (const call of rest) {
+    const told = await Promise.all([foreign, missing].map((run) => call(run).then(() => 'done', (error: { code: string }) => error.code)))
+    expect(told).toEqual(['not_found', 'not_found'])
+  }
+  await expect((async () => {
+    for await (const _ of await foreign.stream({ inputData: { n: 1 } })) expect.unreachable()
+  })()).rejects.toMatchObject({ code: 'thread_forbidden' })
+  // A run that begins again may not take the name of another resource's run.
+  const own = as('bob').getWorkflow('sums').createRun({ runId: 'r9' })
+  await own.start({ inputData: { n: 1 } })
+  await expect(own.timeTravel({ step: 'add', runId: 'r1' })).rejects.toMatchObject({ code: 'id_taken' })
+  expect(await run.status()).toMatchObject({ status: 'suspended' })
+  const event = as('ada').getWorkflow('waits').createRun({ runId: 'w1' })
+  await event.startAsync({ inputData: { n: 1 } })
+  await expect(as('bob').getWorkflow('waits').createRun({ runId: 'w1' }).sendEvent('paid', { n: 7 })).rejects.toMatchObject({ code: 'not_found' })
+  await event.cancel()
   await expect(as('bob').getWorkflow('sums').createRun({ runId: 'r1', resourceId: 'ada' }).status()).rejects.toMatchObject({ code: 'forbidden' })
   expect(await as('bob').getWorkflow('sums').deleteRunById({ runId: 'none' })).toBe(false)
   await expect(as('bob').getWorkflow('sums').deleteRunById({ runId: 'r1' })).rejects.toMatchObject({ code: 'not_found' })
-  expect((await as('bob').getWorkflow('sums').runs()).runs).toEqual([])
+  expect((await as('bob').getWorkflow('sums').runs()).runs.map(({ runId }) => runId)).toEqual(['r9'])
   const user = as('user').getWorkflow('sums')
   await expect(user.createRun({ runId: 'r1' }).resumeAsync({ resumeData: { n: 1 } })).rejects.toMatchObject({ code: 'forbidden', details: { scope: 'approve' } })
   await expect(user.createRun({ runId: 'r1' }).timeTravel({ step: 'last' })).rejects.toMatchObject({ details: { scope: 'approve' } })

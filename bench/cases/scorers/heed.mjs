@@ -47,7 +47,7 @@ async function measured(model, { warmup, blocks, turns }) {
     sides.push({ kind: name.replace('-again', ''), agent, target, thread: follow(await agent.subscribeToThread(target)) })
   }
   const scored = async () => {
-    while ((await heed.listScores({ state: 'pending', limit: 1 })).scores.length > 0) await sleep(5)
+    while ((await heed.listScores({ state: 'pending', limit: 1 })).scores.length > 0) await sleep(50)
   }
   const walls = { none: [], five: [] }
   const cpus = { none: 0, five: 0 }

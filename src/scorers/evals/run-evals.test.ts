@@ -8,6 +8,7 @@ import { RequestContext } from '../../run/request-context.ts'
 import { createTool } from '../../run/tools/tool.ts'
 import { scriptedModel } from '../../testing/scripted-model.ts'
 import { createKeywordCoverageScorer, createToolCallAccuracyScorer } from '../builtin/measured.ts'
+import type { ScorerLike } from '../contract.ts'
 import { createScorer, notScorable } from '../scorer.ts'
 import { compareEvals, signTest } from './compare.ts'
 import { runEvals } from './run-evals.ts'
@@ -94,6 +95,16 @@ describe('runEvals', () => {
     })
     const result = await runEvals({ target: upper, data: [{ input: 'ab', groundTruth: 'A' }, { input: 'ab' }], scorers: [Contains] })
     expect(result.items).toMatchObject([{ scores: { Contains: 1 }, reasons: { Contains: 'looked' } }, { notScorable: { Contains: '' } }])
+  })
+
+  it('[J3.5] a function or a scorer that gives no number is an error of the case, and no score', async () => {
+    const given: unknown[] = [{ name: 'x', score: Number.NaN }, { name: 'x' }, 0.5, null, undefined, { name: 'x', score: '1' }, { name: 'x', score: Infinity }]
+    for (const value of given) {
+      const odd = () => value as never
+      const foreign: ScorerLike = { id: 'foreign', name: 'foreign', description: 'd', type: 'any', version: '1', better: 'higher', run: async () => value as never }
+      const result = await runEvals({ target: upper, data: [{ input: 'ab' }], scorers: [odd, foreign] })
+      expect(result).toMatchObject({ scores: {}, verdict: 'failed', items: [{ scores: {}, errors: { odd: { code: 'scorer_failed' }, foreign: { code: 'scorer_failed' } } }] })
+    }
   })
 
   it('[J3.6] reads cases of a file, and names the line that is wrong', async () => {

@@ -1,8 +1,9 @@
 import { checkNames, checkWhole, refused } from '../../base/arguments.ts'
-import { describe, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 import { linkAbort } from '../../base/promises.ts'
 import type { AgentInput } from '../../message/read/input.ts'
+import { checkedResult } from '../checked-result.ts'
 import type { RunMetrics, ScorerLike, ScorerRun } from '../contract.ts'
 import { questionOf, textOf, trajectoryOf } from '../messages.ts'
 import type { Message } from '../../message/message.ts'
@@ -167,11 +168,19 @@ export function scorerOf(score: ScorerFunction, id: string): ScorerLike {
       const scored = await score({
         input: questionOf(input), output: textOf(output), ...(groundTruth === undefined ? {} : { expected: textOf(groundTruth) }),
       })
-      if (scored.score === null) return { runId, notScorable: { step: 'generateScore' } }
-      const reason = scored.metadata?.rationale
-      return { runId, score: scored.score, prompts: {}, ...(typeof reason === 'string' ? { reason } : {}) }
+      const { score: number, metadata } = checkedScore(scored, id)
+      if (number === null) return { runId, notScorable: { step: 'generateScore' } }
+      const reason = metadata?.rationale
+      return { runId, score: number, prompts: {}, ...(typeof reason === 'string' ? { reason } : {}) }
     },
   }
+}
+
+function checkedScore(scored: unknown, id: string): FunctionScore {
+  if (isObject(scored) && (scored.score === null || typeof scored.score === 'number')) return scored as object as FunctionScore
+  throw new HeedError('scorer_failed', `The function ${id} returned no { name, score } with a number or null as its score.`, {
+    details: { scorerId: id },
+  })
 }
 
 interface Evaluation {
@@ -206,13 +215,13 @@ async function scoreItem(
   const { groundTruth, requestContext } = item
   const { id } = scorer
   try {
-    const result = await scorer.run({
+    const result = checkedResult(id, await scorer.run({
       ...ran,
       output: scorer.type === 'trajectory' ? trajectoryOf(ran.output as Message[]) : ran.output,
       ...(groundTruth === undefined ? {} : { groundTruth }),
       ...(requestContext === undefined ? {} : { requestContext }),
       abortSignal,
-    } as ScorerRun<never, never>)
+    } as ScorerRun<never, never>))
     if (result.notScorable) evaluated.notScorable[id] = result.notScorable.reason ?? ''
     else {
       evaluated.scores[id] = result.score

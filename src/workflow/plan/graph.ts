@@ -12,6 +12,8 @@ export interface WorkflowGraph {
   readonly inputSchema: Schema | undefined
   readonly outputSchema: Schema | undefined
   readonly stateSchema: Schema | undefined
+  /** What a run may be started with. */
+  readonly requestContextSchema?: Schema | undefined
   readonly retry: { readonly attempts: number; readonly delay: number }
   readonly validateInputs: boolean
 }

@@ -57,6 +57,8 @@ export const workflowRuns: Probe[] = [
     async run() {
       const made = new workflow.Workflow({ id: 'w', description: 'All.', metadata: { a: 1 }, inputSchema: number, outputSchema: number, stateSchema: seen })
       expect([made.id, made.description, made.metadata, made.inputSchema, made.outputSchema, made.stateSchema]).toEqual(['w', 'All.', { a: 1 }, number, number, seen])
+      const tenants = new workflow.Workflow({ id: 'tenants', requestContextSchema: z.object({ tenant: z.string() }) }).map(() => 1).commit()
+      await expect(tenants.createRun().start()).rejects.toMatchObject({ code: 'invalid_request_context' })
       let failed = 0
       const flaky = workflow.createStep({ id: 'flaky', inputSchema: number, execute: () => { if (++failed < 3) throw new Error('no') } })
       const retried = new workflow.Workflow({ id: 'retried', retryConfig: { attempts: 2, delay: 1 }, options: { validateInputs: false } }).map(() => 'no number').then(flaky as never).commit()

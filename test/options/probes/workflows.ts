@@ -39,6 +39,8 @@ export const workflows: Probe[] = [
       expect([cloneStep(step, { id: 'other' }).id, cloneWorkflow(workflow, { id: 'copy' }).id]).toEqual(['other', 'copy'])
       const slow = createStep({ id: 'slow', timeoutMs: 1, execute: () => new Promise(() => {}) })
       expect(await createWorkflow({ id: 'late' }).then(slow).commit().createRun().start()).toMatchObject({ status: 'failed', error: { code: 'step_timeout' } })
+      const tenants = createWorkflow({ id: 'tenants', requestContextSchema: z.object({ tenant: z.string() }) }).then(createStep({ id: 'any', execute: () => 1 })).commit()
+      await expect(tenants.createRun().start()).rejects.toMatchObject({ code: 'invalid_request_context' })
       let failed = 0
       const flaky = createStep({ id: 'flaky', inputSchema: number, execute: () => { if (++failed < 3) throw new Error('no') } })
       const retried = createWorkflow({ id: 'retried', retryConfig: { attempts: 2, delay: 1 }, options: { validateInputs: false } }).map(() => 'no number').then(flaky as never).commit()
@@ -86,6 +88,8 @@ export const workflows: Probe[] = [
       await told.start({ inputData: 'one' })
       const again = await told.timeTravel({ step: { id: 'say' }, inputData: 'two', initialState: { x: 1 }, requestContext: new RequestContext({ who: 'me' }), runId: 'fork' })
       expect(again).toMatchObject({ runId: 'fork', result: ['two', { x: 1 }, 'me'] })
+      const streamed = told.timeTravelStream({ step: { id: 'say' }, inputData: 'three', initialState: { x: 2 }, requestContext: new RequestContext({ who: 'you' }), runId: 'fork-2' })
+      expect(await streamed.result).toMatchObject({ runId: 'fork-2', result: ['three', { x: 2 }, 'you'] })
       const agent = new Agent({ id: 'poet', model: scriptedModel(() => '{"line":"Roses"}') })
       const asked = createWorkflow({ id: 'asked' }).map(() => ({ prompt: 'Write.' })).then(createStep(agent, { structuredOutput: { schema: z.object({ line: z.string() }) } })).commit()
       expect(await asked.createRun().start()).toMatchObject({ status: 'success', result: { line: 'Roses' } })

@@ -62,6 +62,9 @@ test('fields of a map, the state, results of earlier steps, and what a context h
     })
     .commit()
   const done = await workflow.createRun({ runId: 'run' }).start({ inputData: { n: 5 }, initialState: { seen: 1 }, requestContext: new RequestContext({ tenant: 'acme' }) })
+  const strict = createWorkflow({ id: 'strict', requestContextSchema: z.object({ tenant: z.string() }), outputSchema: z.string().transform(Number) }).map(() => '7').commit()
+  await assert.rejects(strict.createRun().start(), { code: 'invalid_request_context' })
+  assert.equal(shown(await strict.createRun().start({ requestContext: new RequestContext({ tenant: 'acme' }) })), 7)
   const { text, ...rest } = shown(done) as Record<string, unknown>
   assert.deepEqual(rest, { doubled: 10, given: 5, fixed: 'x', tenant: 'acme', made: { n: 10 } })
   assert.equal(typeof text, 'string')
@@ -106,6 +109,10 @@ test('every call of a run', async () => {
   // Another run, from a step on.
   const travelled = await run.timeTravel({ step: 'last', inputData: { n: 100 } })
   assert.deepEqual(shown(travelled), { n: 101 })
+  const again = run.timeTravelStream({ step: 'last', runId: 'again' })
+  const last: string[] = []
+  for await (const { type } of again.fullStream) last.push(type)
+  assert.deepEqual([shown(await again.result), again.runId, last.at(-1)], [{ n: 13 }, 'again', 'workflow-finish'])
 
   const streamed = workflow.createRun({ runId: 'r2', resourceId: 'ada' })
   const types: string[] = []

@@ -66,7 +66,7 @@ function nextSteps({ folder, key }, isInstalled) {
   const path = relative(process.cwd(), folder)
   const manager = packageManager()
   return [
-    ...(path === '' ? [] : [`cd ${path}`]),
+    ...(path === '' ? [] : [`cd ${/^[\w./~+-]+$/.test(path) ? path : `"${path}"`}`]),
     ...(isInstalled ? [] : [`${manager} install`]),
     ...(key === undefined ? [] : [`echo ${key}=… > .env`]),
     `${manager} run dev`,

@@ -1,6 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
-import { Agent, Memory } from '../../src/index.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { missing, rows, studioBrowser, why, write } from './opened.ts'
 
@@ -104,5 +109,33 @@ describe.skipIf(missing)(`what is changed in the panels of Studio${why}`, () => 
     await page.locator('.panel .history li', { hasText: 'v1' }).getByRole('button', { name: 'Restore' }).click()
     await expect.poll(stored).toBe('Likes trains.')
     await expect.poll(() => page.locator('.panel section.card').textContent()).toContain('version 4')
+  })
+
+  it('[Y3.10] a parked run is listed with its error for a person to decide, and retried', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heed-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const path = join(folder, 'heed.db')
+    const model = scriptedModel(() => ({ text: 'Never', hang: true }))
+    const lost = new Agent({ id: 'guide', model })
+    const heed = new Heed({ agents: { lost }, storage: new LibSQLStore({ url: `file:${path}` }), logger: silentLogger })
+    await lost.sendMessage('Go.', target).outcome
+    await expect.poll(() => model.callCount).toBe(1)
+    await heed.close()
+    // As ten processes leave it that died with it.
+    const file = new DatabaseSync(path, { timeout: 60_000 })
+    file.exec('UPDATE heed_runs SET attempts = 10')
+    file.close()
+    const guide = new Agent({ id: 'guide', model: scriptedModel(['At last.'], { loop: true }) })
+    const { open } = await opened({ guide }, { storage: new LibSQLStore({ url: `file:${path}` }) })
+    const page = await open('/attention')
+    const card = page.locator('.parked')
+    await card.waitFor()
+    expect(await card.textContent()).toMatch(/^Parked on t1/)
+    expect(await card.locator('.fields').textContent()).toContain('run_parked')
+    await expect.poll(() => page.locator('.navigation .count').first().textContent()).toBe('1')
+    await card.getByRole('button', { name: 'Retry from step 0' }).click()
+    await page.locator('.empty', { hasText: 'Nothing waits for a decision.' }).waitFor()
+    await open(at, page)
+    await expect.poll(async () => (await rows(page)).at(-1)).toBe('agent: At last.')
   })
 })

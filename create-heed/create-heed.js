@@ -2,7 +2,7 @@
 // npm create heed: asks what was not given as an option, and makes the project.
 import { spawnSync } from 'node:child_process'
 import { relative } from 'node:path'
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { checkAnswers, packageManager, scaffold, ScaffoldError, templates } from './scaffold.js'
 
@@ -22,7 +22,7 @@ ${Object.entries(templates).map(([name, about]) => `                      ${name
   --json            print JSON
   --help            print this help`
 
-/** Ends with 2 if the arguments are wrong, and with 1 if the project can't be made. */
+/** Ends with 2 if the arguments are wrong, with 1 if the project can't be made, and with 130 if the user ended the questions. */
 export async function main(args, program = 'create-heed') {
   const isJSON = args.includes('--json')
   const fail = (code, message, remedy) => {
@@ -56,6 +56,10 @@ export async function main(args, program = 'create-heed') {
     if (!isJSON) console.error(`\nNext:\n${steps.map((step) => `  ${step}`).join('\n')}`)
     return 0
   } catch (error) {
+    if (error instanceof Stopped) {
+      console.error('\nNothing was written.')
+      return 130
+    }
     if (error instanceof ScaffoldError) return fail(error.isUsage ? 2 : 1, error.message, error.remedy)
     throw error
   }
@@ -66,24 +70,45 @@ function nextSteps({ folder, key }, isInstalled) {
   const path = relative(process.cwd(), folder)
   const manager = packageManager()
   return [
-    ...(path === '' ? [] : [`cd ${path}`]),
+    ...(path === '' ? [] : [`cd ${/^[\w./~+-]+$/.test(path) ? path : `"${path}"`}`]),
     ...(isInstalled ? [] : [`${manager} install`]),
     ...(key === undefined ? [] : [`echo ${key}=… > .env`]),
     `${manager} run dev`,
   ]
 }
 
+/** The user ended the questions: Ctrl-C or Ctrl-D. */
+class Stopped extends Error {}
+
 /** Asks for what is missing, on a terminal and outside of CI only. */
 async function answersOf(given, isJSON) {
   const isAsking = process.stdin.isTTY && process.stdout.isTTY && !process.env.CI && !isJSON
   if (!isAsking) return { directory: given.directory ?? 'my-agents', template: given.template ?? 'minimal', model: given.model ?? 'none', install: given.install }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const ask = async (question, fallback) => (await terminal.question(`${question} (${fallback}): `)).trim() || fallback
+  // Lines, not questions: what is typed or pasted ahead is kept.
+  const lines = terminal[Symbol.asyncIterator]()
+  const ask = async (question, fallback, check = () => {}) => {
+    terminal.setPrompt(`${question} (${fallback}): `)
+    terminal.prompt()
+    const { value, done } = await lines.next()
+    if (done) throw new Stopped()
+    const answer = value.trim() || fallback
+    try {
+      check(answer)
+      return answer
+    } catch (error) {
+      if (!(error instanceof ScaffoldError)) throw error
+      process.stderr.write(`  ${error.message}\n  ${error.remedy}\n`)
+      return ask(question, fallback, check)
+    }
+  }
   try {
-    const directory = given.directory ?? (await ask('Folder', 'my-agents'))
-    checkAnswers({ directory })
-    const template = given.template ?? (await ask(`Template: ${Object.keys(templates).join(', ')}`, 'minimal'))
-    const model = given.model ?? (await ask('Model, such as openai/gpt-5.5; none needs no key', 'none'))
+    const directory = given.directory ?? (await ask('Folder', 'my-agents', (one) => checkAnswers({ directory: one })))
+    checkAnswers({ ...given, directory })
+    const known = Object.keys(templates).join(', ')
+    const template = given.template ?? (await ask(`Template: ${known}`, 'minimal', (one) => checkAnswers({ directory, template: one })))
+    const asked = 'Model, such as openai/gpt-5.5; none needs no key'
+    const model = given.model ?? (await ask(asked, 'none', (one) => checkAnswers({ directory, model: one })))
     const install = given.install || /^y/i.test(await ask('Install the packages now', 'yes'))
     return { directory, template, model, install }
   } finally {

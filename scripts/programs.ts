@@ -28,6 +28,7 @@ const programs = {
   },
   curl: { title: 'curl', names: ['curl'], packages: ['curl'], variable: 'HEED_CURL' },
   cc: { title: 'A C compiler', names: ['cc', 'gcc', 'clang'], packages: ['gcc', 'libc6-dev'], variable: 'HEED_CC' },
+  script: { title: 'script', names: ['script'], packages: ['bsdutils'] },
   ip: { title: 'ip', names: ['ip'], packages: ['iproute2'] },
   espeak: { title: 'espeak-ng', names: ['espeak-ng'], packages: ['espeak-ng'], variable: 'HEED_ESPEAK' },
   sox: { title: 'SoX', names: ['sox'], packages: ['sox'], variable: 'HEED_SOX' },

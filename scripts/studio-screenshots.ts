@@ -47,9 +47,11 @@ try {
   await phone.goto(server.studioUrl)
   await phone.locator('.approval').waitFor()
   await shoot(phone, 'thread-phone')
-  await light.goto(`${server.url}/studio/attention`)
-  await light.locator('.approval').waitFor()
-  await shoot(light, 'attention-light')
+  for (const [page, theme] of [[light, 'light'], [dark, 'dark'], [phone, 'phone']] as const) {
+    await page.goto(`${server.url}/studio/attention`)
+    await page.locator('.approval').waitFor()
+    await shoot(page, `attention-${theme}`)
+  }
   await light.goto(`${server.studioUrl}?panel=lanes`)
   await light.locator('.approval .approve').click()
   await light.locator('.row-agent', { hasText: 'CI failed' }).waitFor({ timeout: 30_000 })

@@ -13,16 +13,20 @@ export function MemoryPanel({ thread, scope, agentId }: PanelProps) {
   const { client } = useSession()
   const { threadId, resourceId } = scope
   const memory = client.getAgent(agentId).memory(resourceId === undefined ? {} : { resourceId })
-  const versions = useQuery(`memory ${agentId} ${threadId} ${thread.status}`, () =>
-    memory.listWorkingMemoryVersions({ threadId, limit: 20 }),
+  const versions = useQuery(
+    `memory ${agentId} ${threadId}`,
+    () => memory.listWorkingMemoryVersions({ threadId, limit: 20 }),
+    // Runs write it: what is typed stays while one begins or ends.
+    { version: thread.status },
   )
   const [draft, setDraft] = useState<{ text: string; version: number }>()
   const [current] = versions.data ?? []
   const save = useAction(async () => {
     if (!draft) return
-    await memory.updateWorkingMemory({ threadId, expectedVersion: draft.version, ...contentsOf(draft.text, current?.workingMemory) })
+    const contents = contentsOf(draft.text, current?.workingMemory)
+    // Of two edits at once the second is refused, and then shown what the first stored.
+    await memory.updateWorkingMemory({ threadId, expectedVersion: draft.version, ...contents }).finally(versions.reload)
     setDraft(undefined)
-    versions.reload()
   })
   const undo = useAction(async (version: number) => {
     await memory.undoWorkingMemory({ threadId, version, expectedVersion: current?.version ?? 0 })
@@ -72,6 +76,15 @@ export function MemoryPanel({ thread, scope, agentId }: PanelProps) {
             </button>
           </div>
           <Failed error={save.error} />
+          {current !== undefined && current.version !== draft.version && (
+            <div role="status">
+              <p>Version {current.version} was stored while you wrote. Nothing of yours is stored.</p>
+              <Json value={current.workingMemory} />
+              <button type="button" onClick={() => setDraft({ ...draft, version: current.version })}>
+                Replace version {current.version} with mine when I save
+              </button>
+            </div>
+          )}
         </form>
       ) : (
         <section className="card">

@@ -7,10 +7,13 @@ import type { PanelProps } from '../thread/panel.tsx'
 export function PromptPanel({ thread, scope, agentId }: PanelProps) {
   const { client } = useSession()
   const { threadId, resourceId } = scope
-  const { data, error, isLoading, reload } = useQuery(`prompt ${agentId} ${threadId} ${thread.messages.length}`, () =>
-    client.getAgent(agentId).explainPrompt('(your next message)', {
-      memory: { thread: threadId, ...(resourceId === undefined ? {} : { resource: resourceId }) },
-    }),
+  const { data, error, isLoading, reload } = useQuery(
+    `prompt ${agentId} ${threadId}`,
+    () =>
+      client.getAgent(agentId).explainPrompt('(your next message)', {
+        memory: { thread: threadId, ...(resourceId === undefined ? {} : { resource: resourceId }) },
+      }),
+    { version: thread.messages.length },
   )
   if (isLoading) return <Loading />
   if (!data) return <Failed error={error} onRetry={reload} />

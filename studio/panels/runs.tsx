@@ -14,11 +14,17 @@ import { shortId } from '../timeline/signal-table.tsx'
 /** The runs of the thread, newest first: their steps with their prompts, decisions and takeovers. */
 export function RunsPanel({ thread, scope, agentId }: PanelProps) {
   const { client } = useSession()
-  const { data, error, isLoading, reload } = useQuery(`runs ${agentId} ${scope.threadId} ${thread.status} ${thread.messages.length}`, () =>
-    client.getAgent(agentId).listRuns({ ...scope, perPage: 20 }),
+  const live = useLive(scope.threadId, listMs)
+  const version = `${thread.status} ${thread.messages.length}`
+  const { data, error, isLoading, reload } = useQuery(
+    `runs ${agentId} ${scope.threadId}`,
+    () => client.getAgent(agentId).listRuns({ ...scope, perPage: 20 }),
+    { version },
   )
-  const { data: scored } = useQuery(`scores of ${scope.threadId} ${thread.status} ${thread.messages.length}`, () =>
-    client.listScores({ ...scope, limit: 100 }), useLive(scope.threadId, listMs))
+  const { data: scored } = useQuery(`scores of ${scope.threadId}`, () => client.listScores({ ...scope, limit: 100 }), {
+    ...live,
+    version: `${live.version} ${version}`,
+  })
   if (isLoading) return <Loading />
   return (
     <>

@@ -45,9 +45,11 @@ export function LanesPanel({ thread, scope, agentId }: PanelProps) {
 
 function Lane({ id, version, agent, scope }: { id: string; version: number; agent: AgentClient; scope: PanelProps['scope'] }) {
   const [isOpen, setOpen] = useState(true)
-  const { data: lane, error } = useQuery(`lane ${scope.threadId} ${id} ${version}`, () => agent.getLane({ ...scope, id }))
-  const history = useQuery(isOpen ? `history ${scope.threadId} ${id} ${version}` : null, () =>
-    agent.listLaneHistory({ ...scope, id, limit: 20 }),
+  const { data: lane, error } = useQuery(`lane ${scope.threadId} ${id}`, () => agent.getLane({ ...scope, id }), { version })
+  const history = useQuery(
+    isOpen ? `history ${scope.threadId} ${id}` : null,
+    () => agent.listLaneHistory({ ...scope, id, limit: 20 }),
+    { version },
   )
   return (
     <section className="card lane">

@@ -1,6 +1,8 @@
 import { useRef, useState, type KeyboardEvent } from 'react'
 import type { Thread } from 'heed/react'
 import { shown, useShortcut } from '../app/keys.tsx'
+import { useAction } from '../app/query.ts'
+import { Failed } from '../parts/states.tsx'
 
 /** Drafts outlive a change of the view. */
 const drafts = new Map<string, string>()
@@ -36,7 +38,8 @@ export function Composer({ thread, threadId, onSignal }: { thread: Thread; threa
     send(mod ? (event.shiftKey ? 'interrupt' : 'queue') : 'now')
   }
   useShortcut('c', 'Write a message', 'Thread', () => field.current?.focus())
-  useShortcut('mod+.', 'Stop the run', 'Thread', () => void thread.abort().catch(() => {}))
+  const stop = useAction(() => thread.abort())
+  useShortcut('mod+.', 'Stop the run', 'Thread', () => void stop.run())
   const isEmpty = text.trim() === ''
   return (
     <form className="composer" onSubmit={(event) => event.preventDefault()}>
@@ -46,6 +49,7 @@ export function Composer({ thread, threadId, onSignal }: { thread: Thread; threa
           {thread.sendError}
         </p>
       )}
+      <Failed error={stop.error} />
       <textarea
         ref={field}
         rows={Math.min(8, Math.max(2, text.split('\n').length))}
@@ -81,7 +85,7 @@ export function Composer({ thread, threadId, onSignal }: { thread: Thread; threa
         </button>
         <span className="spring" />
         {isActive && (
-          <button type="button" className="stop" onClick={() => void thread.abort().catch(() => {})}>
+          <button type="button" className="stop" disabled={stop.isBusy} onClick={() => void stop.run()}>
             Stop <kbd>{shown('mod+')}.</kbd>
           </button>
         )}

@@ -21,6 +21,7 @@ interface Draft {
   tagName: string
   lane: string
   mode: 'snapshot' | 'delta'
+  value: string
   source: string
   priority: 'low' | 'medium' | 'high' | 'urgent'
   everyMinutes: string
@@ -33,6 +34,7 @@ const empty: Draft = {
   tagName: 'system-reminder',
   lane: 'browser',
   mode: 'snapshot',
+  value: '',
   source: 'studio',
   priority: 'medium',
   everyMinutes: '60',
@@ -137,6 +139,10 @@ function KindFields({ kind, draft, set }: { kind: Kind; draft: Draft; set: (chan
             Mode
             <Choice value={draft.mode} values={['snapshot', 'delta']} onChange={(mode) => set({ mode })} />
           </label>
+          <label>
+            {draft.mode === 'delta' ? 'Change' : 'Value'}, as JSON (optional)
+            <input className="mono" value={draft.value} onChange={(event) => set({ value: event.target.value })} />
+          </label>
         </>
       )}
       <label>
@@ -175,6 +181,13 @@ function Choice<Value extends string>({
   )
 }
 
+/** The value of a state for programs, beside the text for the model. */
+function valueOf({ mode, value }: Draft): { value?: unknown; delta?: unknown } {
+  if (value.trim() === '') return {}
+  const parsed = JSON.parse(value) as unknown
+  return mode === 'delta' ? { delta: parsed } : { value: parsed }
+}
+
 function signalOf({ tagName, text }: Draft) {
   return { type: 'reactive', tagName, contents: text } as const
 }
@@ -196,7 +209,7 @@ async function deliver(agent: AgentClient, kind: Kind, draft: Draft, scope: Prop
       return `Stored as ${(await agent.sendSignal({ signal: signalOf(draft), ...target })).signal.id}`
     case 'state': {
       const answer = await agent.sendStateSignal({
-        state: { id: draft.lane, cacheKey: `studio-${Date.now()}`, contents: text, mode: draft.mode },
+        state: { id: draft.lane, cacheKey: `studio-${Date.now()}`, contents: text, mode: draft.mode, ...valueOf(draft) },
         ...target,
       })
       return answer.skipped ? 'Unchanged: not sent' : `Stored as ${answer.signal.id}`

@@ -69,11 +69,11 @@ export function WatchCard({
   withThread?: boolean
 }) {
   const { id, resourceId, evaluations, hits } = watch
-  const { data, error } = useQuery(
-    `explained ${id} ${watch.state} ${evaluations} ${hits}`,
-    () => agent.explain({ watchId: id, resourceId }),
-    useLive(watch.threadId, listMs),
-  )
+  const live = useLive(watch.threadId, listMs)
+  const { data, error } = useQuery(`explained ${id}`, () => agent.explain({ watchId: id, resourceId }), {
+    ...live,
+    version: `${live.version} ${watch.state} ${evaluations} ${hits}`,
+  })
   return (
     <article className="card watch">
       <header>

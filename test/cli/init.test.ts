@@ -23,7 +23,7 @@ describe('heed init', () => {
     }))
     for (const { template, code, output, errors } of made) {
       expect({ code, output, errors }).toEqual({
-        code: 0, output: `Made my ${template} (${template}).\n`, errors: `\nNext:\n  cd my ${template}\n  npm install\n  npm run dev\n`,
+        code: 0, output: `Made my ${template} (${template}).\n`, errors: `\nNext:\n  cd "my ${template}"\n  npm install\n  npm run dev\n`,
       })
       const files = filesOf(join(folder, `my ${template}`))
       for (const name of ['.env.example', '.gitignore', 'AGENTS.md', 'README.md', 'heed.ts', 'heed.test.ts', 'model.ts', 'package.json', 'tsconfig.json'])

@@ -1,6 +1,6 @@
 // Packs the package, installs it in an empty folder, and runs the campaigns of Studio on what is installed: `npm run test:studio [-- options of vitest]`.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -13,8 +13,8 @@ function npm(cwd: string, ...args: string[]): void {
 }
 
 try {
-  npm(root, 'pack', '--pack-destination', work)
-  const { version } = JSON.parse(execFileSync('npm', ['pkg', 'get', 'version', '--json'], { cwd: root, encoding: 'utf8' })) as { version: string }
+  npm(root, 'pack', '--silent', '--pack-destination', work)
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   const project = join(work, 'project')
   mkdirSync(project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }))

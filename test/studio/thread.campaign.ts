@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { apiKeys } from '../../src/http/server.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { held } from '../browser/browsing.ts'
@@ -75,6 +76,21 @@ describe.skipIf(missing)(`a thread in Studio${why}`, () => {
     await expect.poll(async () => (await rows(page)).at(-1)).toBe('agent: Again')
     await page.getByRole('button', { name: 'Stop' }).click()
     await expect.poll(() => page.locator('.thread-head .status').textContent()).toBe('idle')
+  })
+
+  it('[Y2.2] says why a run could not be stopped', async () => {
+    const key = 'a-key-of-one-who-only-reads'
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['I write ', 'and write'], hang: { parts: 2 } }]) })
+    const { open } = await opened({ guide: agent }, { auth: apiKeys({ [key]: { id: 'reader', resources: ['user-1'], scopes: ['read'] } }) })
+    await agent.sendMessage('Write.', target).outcome
+    const page = await open(at)
+    await page.getByLabel('Key').fill(key)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await expect.poll(async () => (await rows(page)).at(-1)).toBe('agent: I write')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await expect.poll(() => page.locator('.composer .failed code').textContent()).toBe('forbidden')
+    expect(await page.locator('.thread-head .status').textContent()).toBe('running')
+    agent.abortThreadStream(target)
   })
 
   it('[Y2.3] approves and declines the exact call with a reason, on the thread and in the list of all threads', async () => {

@@ -2,9 +2,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { HeedClient } from '../../src/client/index.ts'
 import { apiKeys, createHandler, jwt } from '../../src/http/server.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger, type AgentConfig } from '../../src/index.ts'
-import { MessageHistory, SemanticRecall } from '../../src/processors/index.ts'
+import { MessageHistory, ModerationProcessor, PIIDetector, RegexFilter, SemanticRecall } from '../../src/processors/index.ts'
+import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
-import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock, type Script } from '../../src/testing/index.ts'
 
 const thread = { resourceId: 'ada', threadId: 'trip' }
 const url = ':memory:'
@@ -23,7 +24,12 @@ function serving() {
   onTestFinished(() => handler.close())
   const ask = (path: string) => handler(new Request(`http://heed/api${path}`, { headers: { authorization: `Bearer ${key}` } }))
   const client = new HeedClient({ baseUrl: 'http://heed', retries: 0, headers: { authorization: `Bearer ${key}` }, fetch: (input, init) => handler(new Request(input, init)) })
-  return { agent, ask, client }
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const answer = await handler(new Request(`http://heed/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) }))
+    return [answer.status, await answer.json()] as const
+  }
+  return { agent, ask, post, client }
 }
 
 /** The name that an error gives what it rejects. */
@@ -71,6 +77,29 @@ describe('two values for one thing', () => {
 })
 
 describe('a value that can have no effect', () => {
+  it('[H5.18] the query names another agent than the path, or a resource of no thread', async () => {
+    const { post } = serving()
+    expect(await post('/agents/guide/generate?agentId=porter', { messages: 'Hi.' })).toMatchObject([400, { details: { field: 'agentId' } }])
+    expect(await post('/agents/guide/generate?resourceId=ada', { messages: 'Hi.' })).toMatchObject([400, { details: { field: 'threadId' } }])
+    expect(await post('/agents/guide/generate?resourceId=bob', { messages: 'Hi.', threadId: 'trip', resourceId: 'ada' })).toMatchObject([400, { details: { field: 'resourceId' } }])
+    expect(await post('/agents/guide/generate?agentId=guide&resourceId=ada', { messages: 'Hi.', threadId: 'trip', resourceId: 'ada' })).toMatchObject([200, { text: 'Fine.' }])
+  })
+
+  it('[G1.13] what is about output, of a processor that checks input alone', async () => {
+    const judge = { generate: async () => ({ object: {} }) }
+    const phases = ['input'] as const
+    expect(await rejectedName(() => new RegexFilter({ presets: ['pii'], phases, holdBack: 64 }))).toBe('holdBack')
+    expect(await rejectedName(() => new PIIDetector({ judge, phases, hold: true } as never))).toBe('hold')
+    expect(await rejectedName(() => new ModerationProcessor({ judge, phases, thoughts: true } as never))).toBe('thoughts')
+    expect(() => new PIIDetector({ judge, phases, hold: false } as never)).not.toThrow()
+  })
+
+  it('[G1.12] of a source and of a clock', async () => {
+    expect(await rejectedName(() => new WebhookSignals({ id: 5, secret: `whsec_${'a'.repeat(40)}` } as never))).toBe('id')
+    expect(await rejectedName(() => new GitHubSignals({ id: '', secret: 'a'.repeat(32) }))).toBe('id')
+    expect(await rejectedName(() => virtualClock().advance('5' as never))).toBe('advance()')
+  })
+
   it.each([
     ['ifActive', { ifActive: null }], ['ifIdle', { ifIdle: [] }], ['ifActive.attributes', { ifActive: { behavior: 'discard', attributes: { now: 1 } } }],
     ['ifIdle.attributes', { ifIdle: { behavior: 'discard', attributes: { now: 1 } } }],

@@ -468,10 +468,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  async memoryOf(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
+  memoryOf(options: AgentExecutionOptions): MemoryTarget | undefined | Promise<MemoryTarget | undefined> {
     const { defaultOptions } = this.#config
     if (!defaultOptions || (typeof defaultOptions === 'object' && !defaultOptions.memory)) return options.memory
-    return targetIn(await resolveOptions(this.#config, options))
+    return resolveOptions(this.#config, options).then(targetIn)
   }
 
   /** @internal */

@@ -1,3 +1,4 @@
+import { refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
@@ -67,7 +68,12 @@ export interface CallDecided {
 }
 
 export function approveCall(agent: Askable, config: AgentConfig, { declineContext, ...decision }: ToolApproval): Promise<CallDecided> {
-  const reason = declineContext?.reason ?? declineContext?.message
+  const { reason = declineContext?.message, message = reason } = declineContext ?? {}
+  if (reason !== message) throw refused('declineContext.message', 'that of declineContext.reason, or left out')
+  // Left out by callers that resume a call: that is no decline.
+  const approved: unknown = decision.approved
+  if (approved === false && decision.resumeData !== undefined)
+    throw refused('resumeData', 'left out where the call is declined: the tool does not run')
   return decideCall(agent, config, { ...decision, ...(reason === undefined ? {} : { reason }) })
 }
 

@@ -19,5 +19,5 @@ export interface Askable extends Runnable {
   /** The fields of a new thread for the store; `workingMemory` of its metadata is stored as working memory. */
   describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>>
   /** The thread of a call and the options of its memory: those of the call, over its default options. Undefined without a thread. */
-  memoryOf(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
+  memoryOf(options: AgentExecutionOptions): MemoryTarget | undefined | Promise<MemoryTarget | undefined>
 }

@@ -37,7 +37,9 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const runId = options.runId ?? agent.threads().newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
-  const memory = await agent.memoryOf(options)
+  const found = agent.memoryOf(options)
+  // Without a wait where there is none: an abort in this tick is seen below.
+  const memory = found instanceof Promise ? await found : found
   const target = memory && targetOf(memory)
   checkInput(rows, target !== undefined)
   const here = memory ? await unlessAborted(agent.resolveStorage(options.requestContext), options.abortSignal) : agent

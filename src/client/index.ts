@@ -1,4 +1,4 @@
-import { checkNames, checkText, refused } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import type { NotificationRecord, RequestedNotifications } from '../store/contract/notifications.ts'
 import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/replies.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
@@ -156,10 +156,11 @@ function checkClientOptions(options: ClientOptions): void {
   if (headers !== undefined && typeof headers !== 'function' && (typeof headers !== 'object' || headers === null)) {
     throw refused('headers', 'an object, or a function that returns one')
   }
-  if (apiPrefix !== undefined && apiPrefix !== '') checkText('apiPrefix', apiPrefix)
-  if (retries !== undefined && !(Number(retries) >= 0)) throw refused('retries', 'a number of at least 0')
+  if (apiPrefix !== undefined && apiPrefix !== '' && !(typeof apiPrefix === 'string' && /^\/.*[^/]$/.test(apiPrefix)))
+    throw refused('apiPrefix', "a path that begins with '/' and does not end with it")
+  if (retries !== undefined && !(typeof retries === 'number' && retries >= 0)) throw refused('retries', 'a number of at least 0')
   for (const [name, value] of Object.entries({ timeoutMs, silenceMs })) {
-    if (value !== undefined && !(Number(value) > 0)) throw refused(name, 'a number above 0')
+    if (value !== undefined && !(typeof value === 'number' && value > 0)) throw refused(name, 'a number above 0')
   }
   if (options.fetch !== undefined && typeof options.fetch !== 'function') throw refused('fetch', 'a function')
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused('signal', 'an AbortSignal')

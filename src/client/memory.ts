@@ -1,4 +1,4 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { CloneThreadArgs } from '../memory/clones.ts'
 import type { RecallArgs, RecalledMessages } from '../memory/recall.ts'
@@ -60,6 +60,9 @@ export class MemoryClient {
     if (args.filter !== undefined) checkNames('filter', args.filter, ['resourceId', 'metadata', 'parentId'])
     const { filter, resourceId = filter?.resourceId, ...query } = args
     const { metadata, parentId } = filter ?? {}
+    for (const named of [filter?.resourceId, this.#scope.resourceId])
+      if (named !== undefined && resourceId !== undefined && named !== resourceId)
+        throw refused('resourceId', 'the same in filter, in the call and in memory(), or left out')
     return this.#get('/threads', { ...query, metadata, parentId, ...(resourceId === undefined ? {} : { resourceId }) })
   }
 

@@ -1,4 +1,4 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { isHeedError } from '../base/errors.ts'
 import { backoff, pause, readEvents, retryAfterMs, type Connection } from './connection.ts'
 
@@ -22,11 +22,21 @@ interface EventSource {
   closed: AbortSignal
 }
 
+function checkReconnect(reconnect: unknown): void {
+  if (typeof reconnect === 'boolean') return
+  checkNames('reconnect', reconnect, ['maxRetries', 'delayMs', 'onLost', 'onOpen'])
+  const { maxRetries, delayMs, onLost, onOpen } = reconnect as { [Name in keyof Reconnect]: unknown }
+  for (const [name, value] of Object.entries({ maxRetries, delayMs }))
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) throw refused(`reconnect.${name}`, 'a number of at least 0')
+  for (const [name, value] of Object.entries({ onLost, onOpen }))
+    if (value !== undefined && typeof value !== 'function') throw refused(`reconnect.${name}`, 'a function')
+}
+
 /** The events of a stream of the server. With `reconnect`, it is opened again when the connection is lost, until `closed`. */
 export async function* reconnecting(
   connection: Connection, source: EventSource, reconnect: boolean | Reconnect,
 ): AsyncGenerator<unknown, void> {
-  if (typeof reconnect === 'object') checkNames('reconnect', reconnect, ['maxRetries', 'delayMs', 'onLost', 'onOpen'])
+  checkReconnect(reconnect)
   const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
   const { signal } = connection
   const stopped = signal ? AbortSignal.any([source.closed, signal]) : source.closed

@@ -1,4 +1,4 @@
-import { checkNames } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { cursorHeader } from '../base/stream-headers.ts'
 import type { Chunk } from '../message/chunk.ts'
 import type { Connection } from './connection.ts'
@@ -68,6 +68,7 @@ export class ThreadSubscription {
   async processDataStream(options: ProcessOptions): Promise<void> {
     checkNames('processDataStream()', options, ['onChunk', 'reconnect'])
     const { onChunk, reconnect = false } = options
+    if (typeof onChunk !== 'function') throw refused('onChunk', 'a function')
     for await (const chunk of this.chunks(reconnect)) await onChunk(chunk)
   }
 

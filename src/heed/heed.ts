@@ -1,5 +1,6 @@
 import type { Agent } from '../agent/agent.ts'
 import { checkNames, checkWhole, refused } from '../base/arguments.ts'
+import { isObject } from '../base/json.ts'
 import type { Bus } from '../bus/contract.ts'
 import { systemClock, withTimeout, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
@@ -134,6 +135,7 @@ export class Heed<
 
   constructor(config: HeedConfig<Agents, Workflows> = {}) {
     checkNames('new Heed()', config, known)
+    checkParts(config)
     checkTracing(config.tracing)
     checkLimits(config.limits)
     this.logger = redacting(config.logger ?? consoleLogger)
@@ -448,6 +450,26 @@ export class Heed<
     await this.sites.drain(over)
     timer.cancel()
   }
+}
+
+/** What each part of a Heed must be: the methods that it must have, or a kind. */
+const parts: ReadonlyArray<readonly [part: keyof HeedConfig, methods: readonly string[], wanted: string]> = [
+  ['storage', ['getStore'], "a storage, such as new LibSQLStore({ url: 'file:./heed.db' })"],
+  ['bus', ['connect'], 'a bus, such as new RedisBus({ url })'],
+  ['logger', ['debug', 'info', 'warn', 'error'], 'an object with the methods debug, info, warn and error'],
+  ['clock', ['now', 'after'], 'a clock, such as virtualClock() of heed/testing'],
+]
+
+function checkParts(config: HeedConfig): void {
+  for (const [part, methods, wanted] of parts) {
+    const value: unknown = config[part]
+    const fits = isObject(value) && methods.every((method) => typeof value[method] === 'function')
+    if (value !== undefined && !fits) throw refused(part, wanted)
+  }
+  for (const part of ['agents', 'workflows'] as const)
+    if (config[part] !== undefined && !isObject(config[part])) throw refused(part, `an object of ${part} by their names`)
+  for (const part of ['sources', 'channels'] as const)
+    if (config[part] !== undefined && !Array.isArray(config[part])) throw refused(part, `a list of ${part}`)
 }
 
 function checkLimits(limits: unknown): void {

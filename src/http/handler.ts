@@ -1,4 +1,4 @@
-import { checkNames, checkWhole, refused } from '../base/arguments.ts'
+import { checkNames, checkObject, checkWhole, refused } from '../base/arguments.ts'
 import type { Clock } from '../base/clock.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { silentLogger, type Logger } from '../base/logger.ts'
@@ -142,6 +142,8 @@ const anonymous: Principal = { id: 'anonymous', resources: [] }
 
 /** Serves all routes of a Heed, and starts it: runs that an earlier process left are continued, and what is due is sent. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
+  const given: unknown = options
+  checkObject('The server', given)
   checkLimitsOfHandler(options.limits)
   const handler = new RequestHandler(heed, options)
   heed.begin().catch((error: unknown) => heed.reportFailedStart(error))

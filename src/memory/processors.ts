@@ -1,6 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
+import { checkObject } from '../base/arguments.ts'
 import type { EmbedderInput } from '../run/model/model-router.ts'
 import type { MemoryOptions, SemanticRecallOptions, WorkingMemoryOptions } from '../run/options.ts'
 import { storageKey, type Storage } from '../store/contract/storage.ts'
@@ -31,7 +32,10 @@ export class MessageHistory implements Processor<'message-history'> {
   readonly storage: Storage | undefined
   readonly options: Pick<MemoryOptions, 'lastMessages' | 'window'>
 
-  constructor({ storage, limit, ...given }: MessageHistoryOptions = {}) {
+  constructor(config: MessageHistoryOptions = {}) {
+    const passed: unknown = config
+    checkObject('MessageHistory', passed)
+    const { storage, limit, ...given } = config
     if (limit !== undefined && given.lastMessages !== undefined)
       throw new HeedError('invalid_argument', 'MessageHistory: limit is an alias of lastMessages. Pass one of them.', {
         details: { option: 'limit' },
@@ -65,7 +69,10 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
   readonly embedder: TextEmbedder | undefined
   readonly vector: VectorOption | undefined
 
-  constructor({ embedder, vector, ...options }: SemanticRecallProcessorOptions = {}) {
+  constructor(config: SemanticRecallProcessorOptions = {}) {
+    const passed: unknown = config
+    checkObject('SemanticRecall', passed)
+    const { embedder, vector, ...options } = config
     if ('storage' in options) {
       throw new HeedError(
         'unsupported_option',

@@ -167,6 +167,7 @@ function parseQuery(args: ListThreadsArgs): { query: ListQuery; list: string } {
   if (args.filter?.parentId !== undefined) checkName('filter.parentId', args.filter.parentId)
   const resourceId = args.filter?.resourceId ?? args.resourceId
   if (resourceId !== undefined) checkName('filter.resourceId', resourceId)
+  if (args.resourceId !== undefined && args.resourceId !== resourceId) throw refused('resourceId', 'that of filter.resourceId, or left out')
   const metadata = args.filter?.metadata
   if (metadata !== undefined) checkScalars(metadata)
   checkOrder(args.orderBy, ['createdAt', 'updatedAt'])

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { checkNames, refused } from '../base/arguments.ts'
+import { checkNames, checkText, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import { invalidBody, parseObject } from './body.ts'
@@ -37,6 +37,7 @@ export class GitHubSignals extends SignalProvider {
     checkNames('GitHubSignals', options, ['secret', 'id', 'maxAgeSeconds'])
     const { secret, id = 'github', maxAgeSeconds = keptSeconds } = options
     if (typeof maxAgeSeconds !== 'number' || !(maxAgeSeconds > 0)) throw refused('maxAgeSeconds', 'a number above 0')
+    checkText('id', id)
     this.id = id
     this.#maxAgeMs = maxAgeSeconds * 1_000
     this.#secrets = checkSecrets('GitHubSignals', secret)

@@ -1,4 +1,4 @@
-import { checkNames, refused } from '../base/arguments.ts'
+import { checkNames, checkText, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { invalidBody, parseJSON } from './body.ts'
@@ -46,6 +46,7 @@ export class WebhookSignals extends SignalProvider {
     checkNames('WebhookSignals', options, ['id', 'name', 'secret', 'externalIds', 'notification', 'acceptUnsignedHeaders'])
     const { acceptUnsignedHeaders = false } = options
     if (typeof acceptUnsignedHeaders !== 'boolean') throw refused('acceptUnsignedHeaders', 'true or false')
+    for (const field of ['id', 'name'] as const) if (options[field] !== undefined) checkText(field, options[field])
     this.id = options.id ?? 'webhook'
     this.name = options.name ?? this.id
     this.#secrets = checkSecrets(`The webhook '${this.id}'`, options.secret, isSigningKey)

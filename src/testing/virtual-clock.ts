@@ -45,7 +45,7 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
 
   const advance = (ms: number): Promise<void> =>
     afterLastMove(async () => {
-      if (!(ms >= 0)) throw refused('advance()', 'called with a number of milliseconds of at least 0')
+      if (typeof ms !== 'number' || !(ms >= 0)) throw refused('advance()', 'called with a number of milliseconds of at least 0')
       await settled()
       const target = now + ms
       while (timers[0] && timers[0].due <= target) await fireNext()

@@ -85,6 +85,10 @@ function checkCors(options: CorsOptions): void {
   if (typeof origin !== 'string' && typeof origin !== 'function' && !isTexts(origin)) {
     throw refused('cors.origin', 'an origin, a list of origins, or a function')
   }
+  const named = typeof origin === 'string' ? [origin] : Array.isArray(origin) ? (origin as string[]) : []
+  const wrong = named.find((one) => !isOrigin(one, typeof origin === 'string'))
+  if (wrong !== undefined)
+    throw refused('cors.origin', `an origin as browsers send it, such as 'https://app.example.com', and not '${wrong}'`)
   if (credentials !== undefined && typeof credentials !== 'boolean') throw refused('cors.credentials', 'true or false')
   if (allowHeaders !== undefined && !isTexts(allowHeaders)) throw refused('cors.allowHeaders', 'a list of header names')
   if (maxAge !== undefined) checkWhole('cors.maxAge', maxAge)
@@ -92,6 +96,13 @@ function checkCors(options: CorsOptions): void {
   if (origin === '*' && credentials === true) {
     throw refused('cors.origin', "a list of origins if cors.credentials is true: '*' is not allowed then")
   }
+}
+
+/** Scheme, host and port, without a path: an entry that differs from what browsers send would match no page. */
+function isOrigin(value: string, alone: boolean): boolean {
+  if ((alone && value === '*') || value === 'null') return true
+  const scheme = /^[a-z][a-z\d+.-]*:\/\/[^/]+$/.test(value) && URL.canParse(value)
+  return scheme && (new URL(value).origin === 'null' || new URL(value).origin === value)
 }
 
 function isTexts(value: unknown): boolean {

@@ -41,10 +41,11 @@ export function jwt(options: JwtOptions): Authenticate {
     checkText('scopes', options.scopes)
     if (options.principal !== undefined) throw refused('scopes', 'left out beside principal, whose result has the scopes')
   }
-  if (toleranceSeconds !== undefined && !(toleranceSeconds >= 0)) throw refused('toleranceSeconds', 'a number of at least 0')
-  if (!(maxKeyAgeSeconds >= 1)) throw refused('maxKeyAgeSeconds', 'a number of at least 1')
-  if (!(maxOutageSeconds >= maxKeyAgeSeconds)) throw refused('maxOutageSeconds', 'a number of at least maxKeyAgeSeconds')
-  if (typeof jwks === 'string' ? !URL.canParse(jwks) : !Array.isArray(jwks?.keys)) {
+  const isNumber = (value: unknown, least: number) => typeof value === 'number' && value >= least
+  if (toleranceSeconds !== undefined && !isNumber(toleranceSeconds, 0)) throw refused('toleranceSeconds', 'a number of at least 0')
+  if (!isNumber(maxKeyAgeSeconds, 1)) throw refused('maxKeyAgeSeconds', 'a number of at least 1')
+  if (!isNumber(maxOutageSeconds, maxKeyAgeSeconds)) throw refused('maxOutageSeconds', 'a number of at least maxKeyAgeSeconds')
+  if (typeof jwks === 'string' ? !/^https?:/.test(URL.parse(jwks)?.protocol ?? '') : !Array.isArray(jwks?.keys)) {
     throw new HeedError('invalid_argument', 'jwks must be a URL, or an object with a list of keys.', { details: { option: 'jwks' } })
   }
   const toPrincipal = options.principal ?? ((claims) => principalOf(claims, options.scopes))

@@ -111,14 +111,33 @@ class RequestSchema {
 /** Read on every route, or sent by existing clients to every route. */
 const alwaysKnown = ['requestContext', 'agentId', 'resourceId', 'ticket']
 
-/** Rejects unknown parameters by name: a filter that is misspelt would otherwise return everything. */
+/**
+ * Rejects unknown parameters by name: a filter that is misspelt would otherwise return everything. One that is no list and has two values
+ * is rejected too: a proxy may have read the other one.
+ */
 function checkQueryNames(search: URLSearchParams, known: ReadonlyMap<string, JSONSchema>): void {
-  for (const name of search.keys()) {
-    if (known.has(name) || isKeyOfObject(name, search, known)) continue
+  const seen = new Map<string, string>()
+  for (const [name, value] of search) {
+    if (known.has(name) || isKeyOfObject(name, search, known)) {
+      if (!isList(name, known) && (seen.get(name) ?? value) !== value) {
+        const message = `The query parameter '${name.slice(0, 64)}' has two values. Pass one of them.`
+        throw new HeedError('invalid_argument', message, { details: { field: name } })
+      }
+      seen.set(name, value)
+      continue
+    }
     const names = [...known.keys()].filter((one) => one !== 'ticket').join(', ')
     const message = `There is no query parameter '${name.slice(0, 64)}'. Known: ${names}.`
     throw new HeedError('invalid_argument', message, { details: { field: name } })
   }
+}
+
+/** Whether the values of a parameter, or of the key of one, are a list. */
+function isList(name: string, known: ReadonlyMap<string, JSONSchema>): boolean {
+  const [, field = name, key = ''] = /^([^[\]]+)\[([^[\]]+)\]$/.exec(name) ?? []
+  const schema = known.get(field)
+  const own = key === '' ? schema : (schema?.properties as Record<string, JSONSchema> | undefined)?.[key]
+  return own?.type === 'array' && !isJSON(own)
 }
 
 /** `name[key]` is read if the parameter is an object, has this key if its keys are listed, and is not there as JSON too. */

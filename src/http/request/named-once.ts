@@ -4,16 +4,24 @@ import type { Route } from '../route.ts'
 import type { RequestCall } from './call.ts'
 
 /**
- * Rejects a request that names its thread, or the resource of its thread, by different ids in different places: policies and processors
- * would be asked about one of them, and the route would use the other.
+ * Rejects a request that names its agent, its thread, or the resource of its thread, by different ids in different places: policies and
+ * processors would be asked about one of them, and the route would use the other.
  */
-export function checkNamedOnce({ path }: Route, { params, query, body }: RequestCall): void {
+export function checkNamedOnce({ path }: Route, { params, query, body, request }: RequestCall): void {
+  // Every route accepts these two in its query: existing clients add them.
+  const { agentId = inQuery(request.search, 'agentId'), resourceId = inQuery(request.search, 'resourceId') } = query
+  checkSame('agentId', { path: params.agentId, query: agentId })
   const memory = isPlainObject(body.memory) ? body.memory : {}
   const thread = isPlainObject(memory.thread) ? memory.thread.id : memory.thread
   checkSame('threadId', { path: params.threadId, query: query.threadId, body: body.threadId, memory: thread })
   // The body of a transfer names the resource that gets the thread.
   const owner = path === '/memory/threads/:threadId/transfer' ? undefined : body.resourceId
-  checkSame('resourceId', { query: query.resourceId, body: owner, memory: memory.resource })
+  checkSame('resourceId', { query: resourceId, body: owner, memory: memory.resource })
+}
+
+/** A parameter of the query, also on a route whose schema does not have it. */
+export function inQuery(search: string, name: string): string | undefined {
+  return search === '' ? undefined : (new URLSearchParams(search).get(name) ?? undefined)
 }
 
 function checkSame(field: string, places: Readonly<Record<string, unknown>>): void {

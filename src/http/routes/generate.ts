@@ -9,6 +9,7 @@ import type { WaitingCall } from '../../run/step/step-result.ts'
 import { checkRunId } from '../../thread/send/turns.ts'
 import { requireResource } from '../auth/principal.ts'
 import { checkRoles, omitUndefined, readRunOptions } from '../request/fields.ts'
+import { inQuery } from '../request/named-once.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { explainedPrompt, fullOutput } from '../schema/response-schemas.ts'
 import { anything, flag, id, memoryOptions, object, promptOptions, record, runOptions, text, toleratedOptions } from '../schema/schemas.ts'
@@ -105,7 +106,7 @@ async function optionsOf(call: GenerateCall): Promise<AgentExecutionOptions> {
   const thread = memory?.thread ?? threadId
   if (thread === undefined) {
     const field = memory ? 'memory.thread' : 'threadId'
-    if (!memory && resourceId === undefined) return options
+    if (!memory && resourceId === undefined && inQuery(call.request.search, 'resourceId') === undefined) return options
     const given = memory ? 'memory' : 'resourceId'
     const message = `${field} is missing: without a thread ${given} has no effect. Name the thread, or leave it out.`
     throw new HeedError('invalid_argument', message, { details: { field } })

@@ -2,7 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import type { ProcessorContext } from '../processor.ts'
 import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions } from './judged-texts.ts'
-import { checkFlag, checkTextList, checkOneOf } from './option-checks.ts'
+import { checkFlag, checkForOutput, checkTextList, checkOneOf } from './option-checks.ts'
 
 /** The options of `ModerationProcessor`. */
 export interface ModerationOptions extends JudgeOptions, JudgedTextsOptions {
@@ -34,6 +34,8 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
     checkTextList('moderation', 'phases', phases, ['input', 'output'])
     checkFlag('moderation', 'hold', hold)
     checkFlag('moderation', 'thoughts', thoughts)
+    checkForOutput('moderation', 'hold', hold, phases)
+    checkForOutput('moderation', 'thoughts', thoughts, phases)
     checkOneOf('moderation', 'strategy', ['block', 'warn'], strategy)
     checkTextList('moderation', 'categories', categories)
     super(phases, hold, thoughts)

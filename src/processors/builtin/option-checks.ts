@@ -32,6 +32,11 @@ export function checkTextList(processor: string, field: string, value: unknown, 
   throw invalidOption(processor, field, `a list of ${known?.join(', ') ?? 'texts'}${min === 0 ? '' : ', and not empty'}`)
 }
 
+/** Rejects an option that is about output where the processor does not check output. */
+export function checkForOutput(processor: string, field: string, isSet: boolean, phases: readonly string[]): void {
+  if (isSet && !phases.includes('output')) throw invalidOption(processor, field, "left out: phases has no 'output', and it is about output")
+}
+
 export function invalidOption(processor: string, field: string, expected: string): HeedError {
   return new HeedError('invalid_argument', `${processor}: ${field} must be ${expected}.`, { details: { field } })
 }

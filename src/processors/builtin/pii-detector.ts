@@ -2,7 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import type { ProcessorContext } from '../processor.ts'
 import { Judge, judgeNames, type JudgeOptions, type Passage, findQuote, replacePassages } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
-import { checkFlag, checkTextList, checkOneOf } from './option-checks.ts'
+import { checkFlag, checkForOutput, checkTextList, checkOneOf } from './option-checks.ts'
 
 /** The options of `PIIDetector`. */
 export interface PIIDetectorOptions extends JudgeOptions, JudgedTextsOptions {
@@ -39,6 +39,8 @@ export class PIIDetector extends JudgedTexts<'pii-detector'> {
     checkTextList('pii-detector', 'phases', phases, ['input', 'output'])
     checkFlag('pii-detector', 'hold', hold)
     checkFlag('pii-detector', 'thoughts', thoughts)
+    checkForOutput('pii-detector', 'hold', hold, phases)
+    checkForOutput('pii-detector', 'thoughts', thoughts, phases)
     checkOneOf('pii-detector', 'strategy', ['block', 'redact', 'warn'], strategy)
     checkTextList('pii-detector', 'types', types)
     super(phases, hold, thoughts)

@@ -4,7 +4,7 @@ import type { Message } from '../../message/message.ts'
 import type {
   Processor, ProcessInputArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
 } from '../processor.ts'
-import { checkCount, checkTextList, checkOneOf } from './option-checks.ts'
+import { checkCount, checkTextList, checkOneOf, checkForOutput } from './option-checks.ts'
 import { regexPresets, type RegexPreset } from './regex-presets.ts'
 import { StreamedText, TextScanner, type RegexRule, type Scanned } from './text-scanner.ts'
 import { blockKey, isDelta, isEnd, PerRun, release, withText, withAllTexts } from './texts.ts'
@@ -58,6 +58,7 @@ export class RegexFilter implements Processor<'regex-filter'> {
     checkOneOf('RegexFilter', 'strategy', strategies, strategy)
     checkTextList('RegexFilter', 'phases', phases, allPhases)
     checkCount('RegexFilter', 'holdBack', holdBack, 1)
+    checkForOutput('RegexFilter', 'holdBack', options.holdBack !== undefined, phases)
     this.#scanner = new TextScanner(known)
     this.#strategy = strategy
     this.#phases = new Set(phases)

@@ -1,7 +1,8 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONObject, JSONValue } from '../../base/json.ts'
+import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
+import { hasOptionsByProvider } from '../model/model.ts'
 import type { ApprovalRequest, ChildCall, Usage } from '../../message/chunk.ts'
 import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import { compileSchema } from '../../schema/compile.ts'
@@ -158,9 +159,7 @@ export function createTool<
   for (const key of ['inputSchema', 'outputSchema', 'suspendSchema', 'resumeSchema'] as const) {
     if (config[key] !== undefined) compileSchema(config[key], `${key} of ${name}`)
   }
-  if (config.timeoutMs !== undefined && !(config.timeoutMs > 0)) {
-    throw new HeedError('invalid_tool', `timeoutMs of ${name} must be a number above 0.`)
-  }
+  checkKinds(config, name)
   const approval = config.requireApproval ?? false
   if (typeof approval !== 'boolean' && typeof approval !== 'function') {
     throw new HeedError('invalid_tool', `requireApproval of ${name} must be true, false or a function.`)
@@ -193,6 +192,26 @@ export function createTool<
   }
   Object.defineProperty(tool, marker, { value: true })
   return tool
+}
+
+/** What fields of a tool must be; the fields that providers read are checked here, since they would reach them as they are. */
+const kinds: Record<string, readonly [isValid: (value: unknown) => boolean, wanted: string]> = {
+  description: [(value) => typeof value === 'string', 'a text'],
+  timeoutMs: [(value) => typeof value === 'number' && value > 0, 'a number above 0'],
+  idempotent: [(value) => typeof value === 'boolean', 'true or false'],
+  strict: [(value) => typeof value === 'boolean', 'true or false'],
+  inputExamples: [
+    (value) => Array.isArray(value) && value.every((one) => isObject(one) && isObject(one.input)), 'a list of { input: { … } }',
+  ],
+  providerOptions: [hasOptionsByProvider, 'an object for each provider, such as { openai: { … } }'],
+}
+
+function checkKinds(config: object, name: string): void {
+  for (const [field, [isValid, wanted]] of Object.entries(kinds)) {
+    const value: unknown = config[field as keyof typeof config]
+    if (value === undefined || isValid(value)) continue
+    throw new HeedError('invalid_tool', `${field} of ${name} must be ${wanted}.`, { details: { field } })
+  }
 }
 
 const always = () => true

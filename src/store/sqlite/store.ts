@@ -1,4 +1,4 @@
-import { checkNames, checkText, checkWhole } from '../../base/arguments.ts'
+import { checkNames, checkText, checkWhole, refused } from '../../base/arguments.ts'
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
@@ -49,6 +49,10 @@ export function checkStoreOptions(options: LibSQLStoreOptions): void {
   if (id !== undefined) checkText('id', id)
   if (namespace !== undefined) checkText('namespace', namespace)
   if (authToken !== undefined) checkText('authToken', authToken)
+  const given: Partial<LibSQLClient> | null | undefined = options.client
+  if (given !== undefined && typeof given?.transaction !== 'function') throw refused('client', 'a client of @libsql/client')
+  if (authToken !== undefined && (given !== undefined || parseLocation(options.url).kind !== 'remote'))
+    throw refused('authToken', `left out: it is for a server, such as libsql://…${given === undefined ? '' : ', and client has its own'}`)
   if (busyTimeout !== undefined) checkWhole('busyTimeout', busyTimeout)
   if (retention !== undefined) checkRetention(retention)
 }

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { isName } from '../../base/json.ts'
+import { isName, isObject } from '../../base/json.ts'
 import { activeBehaviors, idleBehaviors, type ActiveBehavior, type IdleBehavior } from '../../machine.ts'
 import type { AgentExecutionOptions, WokenRunOptions } from '../../run/options.ts'
 import { readField } from '../../signals/input-fields.ts'
@@ -56,8 +56,8 @@ export function checkSendOptions(options: SendOptions): CheckedSend {
   if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
   const checked: CheckedSend = {
     options,
-    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, activeKeys),
-    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, idleKeys),
+    ifActive: branch('ifActive', ifActive, 'deliver', activeBehaviors, activeKeys),
+    ifIdle: branch('ifIdle', ifIdle, 'wake', idleBehaviors, idleKeys),
   }
   if (ifIdle) checkIdleApplies(ifIdle, runId, checked.ifIdle.behavior)
   return checked
@@ -139,12 +139,12 @@ function badTarget(field: string): HeedError {
 
 function branch<Behavior extends string>(
   field: string,
-  given: { behavior?: Behavior; attributes?: SignalAttributes },
+  given: { behavior?: Behavior; attributes?: SignalAttributes } = {},
   fallback: NoInfer<Behavior>,
   behaviors: readonly string[],
   names: readonly string[],
 ): Branch<Behavior> {
-  if (typeof given !== 'object') {
+  if (!isObject(given)) {
     throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
   }
   checkKeys(given, `${field}.`, names)
@@ -155,6 +155,7 @@ function branch<Behavior extends string>(
     })
   }
   const path = `${field}.attributes`
+  if (given.attributes !== undefined && behavior === 'discard') throw withoutEffect(path, 'what is discarded is not stored')
   const attributes = given.attributes && readField(path, () => normalizeAttributes(given.attributes, path))
   return { behavior, ...(attributes ? { attributes } : {}) }
 }

@@ -94,7 +94,7 @@ export const constructors: Probe[] = [
       const connect = bus.connect.bind(bus)
       bus.connect = (options) => (connected.push(options.id), connect(options))
       const heed = new Heed({ agents: { agent, failing }, storage, bus, notifications, sources, logger, tracing: false, clock })
-      expect([heed.clock, heed.sources.get('hook')]).toEqual([clock, sources[0]])
+      expect([heed.clock, heed.sources.get('hook'), heed.getAgent('agent')]).toEqual([clock, sources[0], agent])
       await heed.start({ requestContexts: [new RequestContext({ tenant: 'acme' })] })
       expect(asked).toContain('acme')
       expect(connected).toHaveLength(1)
@@ -113,6 +113,8 @@ export const constructors: Probe[] = [
         [{ notifications: { batching: { quietMs: -1 } } }, 'quietMs'], [{ notifications: { batching: { maxWaitMs: -1 } } }, 'maxWaitMs'],
         [{ notifications: { dedupeMemoryMs: -1 } }, 'dedupeMemoryMs'], [{ notifications: { decideTimeoutMs: 0 } }, 'decideTimeoutMs'],
         [{ notifications: { maxAttempts: 0 } }, 'maxAttempts'], [{ notifications: { dispatch: { enable: true } } }, 'enable'], [{ tracing: { inputs: true } }, 'inputs'],
+        [{ storage: {} }, 'storage'], [{ storage: null }, 'storage'], [{ bus: {} }, 'bus'], [{ logger: {} }, 'logger'], [{ logger: null }, 'logger'],
+        [{ clock: {} }, 'clock'], [{ agents: [] }, 'agents'], [{ workflows: [] }, 'workflows'], [{ sources: {} }, 'sources'], [{ channels: {} }, 'channels'],
       ] as const) await rejects(() => new Heed(config as never), name)
       await rejects(() => heed.start({ contexts: [] } as never), 'contexts')
       await rejects(() => heed.tick({ max: 1 } as never), 'max')

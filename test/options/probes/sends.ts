@@ -12,7 +12,9 @@ export const sends: Probe[] = [
       const { threadId, resourceId } = thread
       const { agent, model, idle, lastText } = open()
       const ifIdle = { behavior: 'wake' as const, attributes: { now: 'idle' }, streamOptions: { maxSteps: 2, modelSettings: { seed: 5 } } }
-      const ifActive = { behavior: 'discard' as const, attributes: { now: 'active' } }
+      const ifActive = { behavior: 'discard' as const }
+      await rejects(() => agent.sendMessage('x', { ...thread, ifActive: { ...ifActive, attributes: { now: 'active' } } }), 'ifActive.attributes')
+      await rejects(() => agent.sendMessage('x', { ...thread, ifIdle: { behavior: 'discard', attributes: { now: 'idle' } } }), 'ifIdle.attributes')
       const woke = agent.sendMessage('One.', { threadId, resourceId, ifIdle, ifActive })
       expect(await agent.sendMessage('Not now.', { runId: woke.runId, ifActive }).outcome).toMatchObject({ action: 'discarded' })
       expect(await woke.outcome).toMatchObject({ action: 'woke' })

@@ -111,7 +111,7 @@ export class CachedResources {
 
   /** How the vectors of a resource are to be kept. */
   spaceFor({ collection }: CachedResource, { dimension }: StoredEmbedder): VectorSpace {
-    return spaceFor(collection.count, dimension, this.#maxBytes - collection.bytes)
+    return spaceFor(collection, dimension, this.#maxBytes - collection.bytes)
   }
 
   /** The vectors of one embedder alone are kept. */

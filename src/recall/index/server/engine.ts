@@ -29,17 +29,17 @@ export class ServerEngine implements EnginePort {
   readonly #searching = new Map<number, Promise<unknown>>()
   #closed = false
 
-  static async open(connection: SqlConnection, kind: ServerKind, maxBytes?: number): Promise<ServerEngine> {
+  static async open(connection: SqlConnection, kind: ServerKind, memoryBytes?: number): Promise<ServerEngine> {
     if (kind === 'libsql') await connection.write((_, statements) => createTables(statements))
-    return new ServerEngine(connection, kind, maxBytes)
+    return new ServerEngine(connection, kind, memoryBytes)
   }
 
-  private constructor(connection: SqlConnection, kind: ServerKind, maxBytes: number | undefined) {
+  private constructor(connection: SqlConnection, kind: ServerKind, memoryBytes: number | undefined) {
     this.#connection = connection
     this.#kind = kind
-    this.#cached = new CachedResources(maxBytes)
+    this.#cached = new CachedResources(memoryBytes)
     // The versions of resources may have gone back too.
-    connection.rewound?.add(() => (this.#cached = new CachedResources(maxBytes)))
+    connection.rewound?.add(() => (this.#cached = new CachedResources(memoryBytes)))
   }
 
   async call<Method extends EngineMethod>(

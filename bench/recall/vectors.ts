@@ -39,6 +39,13 @@ export async function vectorsOf({ id, texts, questions }: Conversation, kind: Ki
   return { turns: texts.map((text) => vectorOf(vectors, text)), questions: questions.map(({ text }) => vectorOf(vectors, text)) }
 }
 
+/** The vectors of any texts. */
+export async function embedTexts(texts: readonly string[], kind: Kind): Promise<Float32Array[]> {
+  const vectors = (known[kind] ??= readVectors(pathOf(kind)))
+  await embed('', kind, vectors, texts)
+  return texts.map((text) => vectorOf(vectors, text))
+}
+
 function vectorOf(vectors: Vectors, text: string): Float32Array {
   const vector = vectors.get(hashOf(text))
   if (!vector) throw new Error(`no vector was made of: ${text}`)

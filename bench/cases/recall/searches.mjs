@@ -25,7 +25,7 @@ export const embedder = {
   doEmbed: async ({ values }) => ({ embeddings: values.map(vectorOf), usage: { tokens: 0 }, warnings: [] }),
 }
 
-export const semanticRecall = { topK: 4, messageRange: 1, scope: 'resource' }
+export const semanticRecall = { topK: 4, messageRange: 0, scope: 'resource' }
 
 /** Saves messages until all have vectors, and searches. `embedded` answers how many have one. */
 export async function searches(memory, { atOnce, embedded }) {

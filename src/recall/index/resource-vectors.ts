@@ -15,14 +15,16 @@ export interface VectorRow {
   vector: Uint8Array
 }
 
-/** The next vectors of a resource, in the order of their passages, in one value each: a row for each vector would take three times as long. */
+/** The next vectors of a resource, in the order of their passages, as one value: a row for each would take three times as long. */
 export interface VectorBlock {
   /** The keys of the passages, as JSON. */
   passages: string | null
   vectors: Uint8Array | null
 }
 
-export function readVectors(index: Statements, resource: number, { key, dimension }: StoredEmbedder, after: number): VectorBlock | undefined {
+export function readVectors(
+  index: Statements, resource: number, { key, dimension }: StoredEmbedder, after: number,
+): VectorBlock | undefined {
   return index.one<VectorBlock>(
     `SELECT json_group_array(passage) AS passages, CAST(group_concat(vector, '') AS BLOB) AS vectors FROM (
        SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? AND length(vector) = ?
@@ -206,7 +208,7 @@ export class Comparison {
     return to < this.#vectors.size
   }
 
-  /** By number of the passage. Passages without a vector have the mean, so that they don't rank last because an embedder has not seen them. */
+  /** By number of the passage. Those without a vector have the mean, so that they don't rank last because an embedder has not seen them. */
   get cosines(): Float32Array {
     if (this.#cosines) return this.#cosines
     const { count } = this.#collection

@@ -49,7 +49,8 @@ export interface LibSQLStoreOptions {
 
 /** Refuses by name what is no option of a store, and values that can't be meant. */
 export function checkStoreOptions(options: LibSQLStoreOptions): void {
-  checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention', 'recallMemoryBytes', 'namespace'])
+  const names = ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention', 'recallMemoryBytes', 'namespace']
+  checkNames('LibSQLStore', options, names)
   const { id, authToken, busyTimeout, retention, recallMemoryBytes, namespace } = options
   if (id !== undefined) checkText('id', id)
   if (namespace !== undefined) checkText('namespace', namespace)

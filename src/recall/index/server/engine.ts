@@ -93,7 +93,9 @@ export class ServerEngine implements EnginePort {
     if (cached?.version === version) return all.apply(resource, { kind: 'none' }, cached)
     // Two transactions: in one, the whole collection would be read on the guess that nothing is known of the changes.
     const firsts = cached && (await this.#readIndex((index) => changedSince(index, cached)))
-    if (cached && firsts) return all.apply(resource, await this.#readIndex((index) => readSome(index, resource, version, cached, firsts)), cached)
+    if (cached && firsts) {
+      return all.apply(resource, await this.#readIndex((index) => readSome(index, resource, version, cached, firsts)), cached)
+    }
     // What changes while it is read is in the log of changes since its version, and is read again with the next search.
     const collection = new ResourceCollection(resource)
     for (let after: number | undefined = -1; after !== undefined;) {

@@ -20,6 +20,7 @@ import { postgresSignals } from './postgres-signals/case.mjs'
 import { postgresThreads } from './postgres-threads/case.mjs'
 import { processors } from './processors/case.mjs'
 import { readAll } from './read-all/case.mjs'
+import { recall } from './recall/case.mjs'
 import { scorers } from './scorers/case.mjs'
 import { threadLists } from './thread-lists/case.mjs'
 import { toolRun } from './tool-run/case.mjs'
@@ -30,6 +31,6 @@ import { workflowSteps } from './workflow-steps/case.mjs'
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
-  longThreads, readAll, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
+  longThreads, readAll, recall, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
   tracing, policies, watches, workflowSteps, scorers, postgresThreads, postgresSignals, postgresNotifications,
 ]

@@ -23,18 +23,27 @@ const known: Partial<Record<Kind, Vectors>> = {}
 const engines: Partial<Record<Kind, ReturnType<typeof loadEngine>>> = {}
 
 /** How near each turn is to each question. */
-export async function cosinesOf({ id, texts, questions }: Conversation, kind: Kind): Promise<Float32Array[]> {
+export async function cosinesOf(conversation: Conversation, kind: Kind): Promise<Float32Array[]> {
+  const { turns, questions } = await vectorsOf(conversation, kind)
+  return questions.map((question) => Float32Array.from(turns, (turn) => {
+    let sum = 0
+    for (let n = 0; n < dimension; n += 1) sum += (turn[n] as number) * (question[n] as number)
+    return sum
+  }))
+}
+
+/** The vectors of the turns, and of the questions. */
+export async function vectorsOf({ id, texts, questions }: Conversation, kind: Kind): Promise<{ turns: Float32Array[]; questions: Float32Array[] }> {
   const vectors = (known[kind] ??= readVectors(pathOf(kind)))
   await embed(id, kind, vectors, [...texts, ...questions.map(({ text }) => text)])
-  const turns = texts.map((text) => vectorOf(vectors, text))
-  return questions.map(({ text }) => {
-    const question = vectorOf(vectors, text)
-    return Float32Array.from(turns, (turn) => {
-      let sum = 0
-      for (let n = 0; n < dimension; n += 1) sum += (turn[n] as number) * (question[n] as number)
-      return sum
-    })
-  })
+  return { turns: texts.map((text) => vectorOf(vectors, text)), questions: questions.map(({ text }) => vectorOf(vectors, text)) }
+}
+
+/** The vectors of any texts. */
+export async function embedTexts(texts: readonly string[], kind: Kind): Promise<Float32Array[]> {
+  const vectors = (known[kind] ??= readVectors(pathOf(kind)))
+  await embed('', kind, vectors, texts)
+  return texts.map((text) => vectorOf(vectors, text))
 }
 
 function vectorOf(vectors: Vectors, text: string): Float32Array {

@@ -109,7 +109,7 @@ export const cited: Cited[] = [
   { file: 'test/postgres/vector.test.ts', title: 'takes the parts of an address, a pool, a client, a schema and an id', covers: { PgVector: 'id connectionString host port user password database ssl schemaName pool client' } },
   { file: postgres, title: '[Q2.3] says what is wrong, and never the password', covers: { PostgresStore: 'host port user password database schemaName' } },
   { file: postgres, title: 'take a pool or a client of the user, and leave them open', covers: { PostgresStore: 'connectionString max pool client' } },
-  { file: postgres, title: 'give a store its id, clock, retention and namespace, and encrypt its connections', covers: { PostgresStore: 'id clock retention namespace ssl' } },
+  { file: postgres, title: 'give a store its id, clock, retention, namespace and memory for recall, and encrypt its connections', covers: { PostgresStore: 'id clock retention namespace recallMemoryBytes ssl' } },
   { file: 'test/memory/guarded-context.test.ts', title: '[G3.8] checkInput() of an agent gives a program the same check', covers: { 'Agent.checkInput': 'threadId resourceId requestContext' } },
   { file: 'test/thread/run-limits.test.ts', covers: { Heed: 'limits limits.runs limits.waitingRuns' } },
   { file: 'test/cluster/draining.campaign.ts', covers: { 'Heed.close': 'drainMs', serve: 'drainMs' } },

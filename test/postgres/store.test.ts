@@ -186,10 +186,20 @@ describe.skipIf(noPostgres)(`the options of a store${whyNoPostgres}`, () => {
     for (const options of [{}, { connectionString: 'mysql://x' }, { host: 'x', max: 0 }, { host: 'x', schemaName: 'pg_x' }, { host: 'x', schema: 'y' }, { connectionString: 'postgresql://x/y', host: 'z' }, { connectionString: 'postgresql://x/%zz' }]) refused(options)
   })
 
-  it('give a store its id, clock, retention and namespace, and encrypt its connections', async () => {
+  it('give a store its id, clock, retention, namespace and memory for recall, and encrypt its connections', async () => {
     const clock = virtualClock(Date.UTC(2026, 5, 1))
-    const store = open({ id: 'mine', clock, retention: { messages: '1d' }, namespace: 'ours' })
+    const store = open({ id: 'mine', clock, retention: { messages: '1d' }, namespace: 'ours', recallMemoryBytes: 0 })
     expect([store.id, store.now(), store.retention, store.namespace]).toEqual(['mine', clock.now(), { messages: '1d' }, 'ours'])
+    // Without memory for vectors, words are compared; with it, meaning too.
+    for (const [one, found] of [[store, 0], [open(), 1]] as const) {
+      await acceptOne(one, send('a', persisted))
+      const recall = await one.getStore('recall')
+      const embedder = { id: 'test/even', maxBatch: 8, embed: async (texts: readonly string[]) => texts.map(() => Float32Array.of(1, 0)) }
+      const question = { threadId, text: 'unheard', limit: 1, embedder }
+      await recall?.search(question)
+      await recall?.reindex()
+      expect(await recall?.search(question)).toHaveLength(found)
+    }
     await expect(open({ ssl: true }).open()).rejects.toMatchObject({ code: 'store_failed', message: expect.stringContaining('SSL') as string })
   })
 

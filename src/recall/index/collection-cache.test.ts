@@ -138,6 +138,63 @@ describe('cached collections', () => {
   })
 })
 
+describe('the memory of a resource', () => {
+  const count = 5_000
+  const wide = { key: 7, dimension: 384 }
+  const databases = opened()
+  let seed = 3
+  const chance = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
+  const vectors = Array.from({ length: count }, () => Float32Array.from({ length: wide.dimension }, () => chance() - 0.5))
+  databases.write(() => {
+    for (const [at, vector] of vectors.entries()) {
+      databases.index.run(
+        `INSERT INTO passages (key, resource, thread, words, form, role, created_at, hash) VALUES (?, ?, 1, 9, 0, 0, ?, '')`, (at + 1) * maxPassages, resource, at,
+      )
+      databases.index.run(
+        'INSERT INTO vectors (embedder, resource, passage, vector) VALUES (?, ?, ?, ?)', wide.key, resource, (at + 1) * maxPassages, quantize(vector),
+      )
+    }
+  })
+  const best = (cosines: Float32Array) => [...cosines.keys()].toSorted((a, b) => (cosines[b] ?? 0) - (cosines[a] ?? 0)).slice(0, 10)
+  const all = new CollectionCache(databases)
+
+  it('[K1.28] without room for all numbers, vectors are coarse, and the nearest have the same cosines', () => {
+    const half = new CollectionCache(databases, 2_000_000)
+    const coarse = half.vectorsOf(resource, wide)
+    expect([coarse.isCoarse, all.vectorsOf(resource, wide).isCoarse]).toEqual([true, false])
+    expect(coarse.bytes + half.collectionOf(resource).bytes).toBeLessThanOrEqual(2_000_000)
+    for (const [at, question] of vectors.slice(0, 20).entries()) {
+      const asked = question.map((number, n) => number + (vectors[at + 100]?.[n] ?? 0))
+      const [exact, found] = [all, half].map((collections) => collections.cosinesOf(resource, wide, asked))
+      if (!exact || !found) throw new Error('no cosines')
+      expect(best(found)).toEqual(best(exact))
+      for (const place of best(exact)) expect(found[place]).toBe(exact[place])
+    }
+  })
+
+  it('[K1.28] with less, those of the latest passages are compared, and later ones take the place of the oldest', () => {
+    const little = new CollectionCache(databases, 700_000)
+    const [asked, old, late] = [vectors[0], 0, count - 1]
+    if (!asked) throw new Error('no vector')
+    const cosines = little.cosinesOf(resource, wide, vectors[late] ?? asked)
+    expect(cosines[late]).toBeCloseTo(1, 2)
+    expect(little.cosinesOf(resource, wide, asked)[old]).toBeLessThan(0.5)
+    const { bytes } = little.vectorsOf(resource, wide)
+    expect(bytes + little.collectionOf(resource).bytes).toBeLessThanOrEqual(700_000)
+    const key = (count + 1) * maxPassages
+    databases.write(() => {
+      databases.index.run(
+        `INSERT INTO passages (key, resource, thread, words, form, role, created_at, hash) VALUES (?, ?, 1, 9, 0, 0, 1, '')`, key, resource,
+      )
+      databases.index.run('INSERT INTO vectors (embedder, resource, passage, vector) VALUES (?, ?, ?, ?)', wide.key, resource, key, quantize(asked))
+      little.logChanges(new Map([[resource, new Set([count + 1])]]))
+    })
+    expect(little.cosinesOf(resource, wide, asked)[count]).toBeCloseTo(1, 2)
+    expect(little.vectorsOf(resource, wide).bytes).toBe(bytes)
+    expect(new CollectionCache(databases, 0).cosinesOf(resource, wide, asked).every((cosine) => cosine === 0)).toBe(true)
+  })
+})
+
 it('moves the remaining items before they are overwritten', () => {
   const splice = fc.record({ skip: fc.nat(5), removed: fc.nat(3), added: fc.nat(3) })
   fc.assert(fc.property(fc.array(splice, { maxLength: 8 }), fc.nat(5), (given, rest) => {

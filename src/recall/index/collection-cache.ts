@@ -1,7 +1,9 @@
 import type { Statements } from '../../store/sql/statements.ts'
 import type { Databases } from './databases.ts'
 import { readChanged, ResourceCollection, type ChangedPassages } from './resource-collection.ts'
-import { readChangedVectors, readVectorsOf, ResourceVectors, spaceFor, type StoredEmbedder, type VectorRow, type VectorSpace } from './resource-vectors.ts'
+import {
+  readChangedVectors, readVectorsOf, ResourceVectors, spaceFor, type StoredEmbedder, type VectorRow, type VectorSpace,
+} from './resource-vectors.ts'
 import { firstPassageKey } from './schema.ts'
 
 /** The memory for the resources that were searched last, if the store does not say how much. */
@@ -111,7 +113,7 @@ export class CachedResources {
 
   /** How the vectors of a resource are to be kept. */
   spaceFor({ collection }: CachedResource, { dimension }: StoredEmbedder): VectorSpace {
-    return spaceFor(collection.count, dimension, this.#maxBytes - collection.bytes)
+    return spaceFor(collection, dimension, this.#maxBytes - collection.bytes)
   }
 
   /** The vectors of one embedder alone are kept. */

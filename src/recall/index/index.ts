@@ -20,13 +20,16 @@ export class SqlRecall implements RecallIndex {
   readonly #store: { connection(): Promise<SqlConnection> }
   readonly #clock: Clock
   readonly #kind: IndexKind
+  readonly #memoryBytes: number | undefined
   #embedder: TextEmbedder | undefined
   #logger: Logger | undefined
 
-  constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock, kind: IndexKind) {
+  /** `memoryBytes`: of the resources in memory. Stores that share a connection have that of the first one that uses recall. */
+  constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock, kind: IndexKind, memoryBytes?: number) {
     this.#store = store
     this.#clock = clock
     this.#kind = kind
+    this.#memoryBytes = memoryBytes
   }
 
   async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHits> {
@@ -69,7 +72,8 @@ export class SqlRecall implements RecallIndex {
     const connection = await this.#store.connection()
     let opening = schedulers.get(connection)
     if (!opening) {
-      opening = import('./scheduler.ts').then(({ IndexScheduler: Scheduler }) => Scheduler.open(connection, this.#kind, this.#clock))
+      opening = import('./scheduler.ts')
+        .then(({ IndexScheduler: Scheduler }) => Scheduler.open(connection, this.#kind, this.#clock, this.#memoryBytes))
       schedulers.set(connection, opening)
       opening.catch(() => schedulers.delete(connection))
     }

@@ -1,6 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import type { SqlConnection } from '../../store/sql/driver.ts'
 import { Connection } from '../../store/sqlite/connection.ts'
+import { CollectionCache } from './collection-cache.ts'
 import { RecallEngine, type EngineMethod, type EnginePort, type IndexKind, type SearchResult } from './engine.ts'
 import type { Question } from './searcher.ts'
 import { WorkerCalls } from './worker-calls.ts'
@@ -9,18 +10,19 @@ import { WorkerCalls } from './worker-calls.ts'
  * Opens an engine: in a worker thread for a database file; no worker thread can read a database in memory. The index of a server is in
  * its database.
  */
-export async function openEngine(connection: SqlConnection, kind: IndexKind): Promise<EnginePort> {
+export async function openEngine(connection: SqlConnection, kind: IndexKind, memoryBytes?: number): Promise<EnginePort> {
   if (kind !== 'file') {
     const { ServerEngine } = await import('./server/engine.ts')
-    return ServerEngine.open(connection, kind)
+    return ServerEngine.open(connection, kind, memoryBytes)
   }
   if (!(connection instanceof Connection)) throw new TypeError('the index of a file needs the connection to a file')
   if (connection.path !== undefined) {
-    const worker = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path })
+    const worker = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path, memoryBytes })
     return { call: (method, ...args) => worker.call(method, args) as Promise<never>, close: () => worker.close() }
   }
   const { besideMessages } = await import('./databases.ts')
-  return new OwnThread(new RecallEngine(besideMessages(connection.database)))
+  const databases = besideMessages(connection.database)
+  return new OwnThread(new RecallEngine(databases, new CollectionCache(databases, memoryBytes)))
 }
 
 /** An engine without a worker thread. The event loop runs between two steps of indexing, each of which indexes at most 100 messages. */

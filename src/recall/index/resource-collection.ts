@@ -253,7 +253,7 @@ export class ResourceCollection implements Collection {
     return found
   }
 
-  /** The place of a key that is not before `from`. Galloping search: steps double, then a binary search. The next key is often a neighbor. */
+  /** The place of a key that is not before `from`. Steps double, then a binary search: the next key is often a neighbor. */
   #searchFrom(from: number, key: number): number {
     const { count } = this
     let low = from

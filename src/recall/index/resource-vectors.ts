@@ -15,14 +15,16 @@ export interface VectorRow {
   vector: Uint8Array
 }
 
-/** The next vectors of a resource, in the order of their passages, in one value each: a row for each vector would take three times as long. */
+/** The next vectors of a resource, in the order of their passages, as one value: a row for each would take three times as long. */
 export interface VectorBlock {
   /** The keys of the passages, as JSON. */
   passages: string | null
   vectors: Uint8Array | null
 }
 
-export function readVectors(index: Statements, resource: number, { key, dimension }: StoredEmbedder, after: number): VectorBlock | undefined {
+export function readVectors(
+  index: Statements, resource: number, { key, dimension }: StoredEmbedder, after: number,
+): VectorBlock | undefined {
   return index.one<VectorBlock>(
     `SELECT json_group_array(passage) AS passages, CAST(group_concat(vector, '') AS BLOB) AS vectors FROM (
        SELECT passage, vector FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? AND length(vector) = ?
@@ -52,19 +54,18 @@ export function readVectorsOf(index: Statements, resource: number, embedder: num
   )
 }
 
-/** How the vectors of a resource are kept in so many bytes: with eight bits a number if all fit, else with four; `most` have room then. */
+/** How the vectors of a resource are kept: with so many bits a number; `most` of them have room. */
 export interface VectorSpace {
   bits: Bits
   most: number
 }
 
-export function spaceFor(count: number, dimension: number, bytes: number): VectorSpace {
-  const fits = (bits: Bits) => Math.floor(Math.max(0, bytes) / ((strideOf(dimension, bits) * bits) / 8 + bytesBesideVector))
-  return fits(8) >= count ? { bits: 8, most: Number.POSITIVE_INFINITY } : { bits: 4, most: fits(4) }
+/** With eight bits a number if all vectors fit into so many bytes, else with four. */
+export function spaceFor({ count, keys }: ResourceCollection, dimension: number, bytes: number): VectorSpace {
+  const forVectors = bytes - keys.length * Int32Array.BYTES_PER_ELEMENT
+  if (VectorSlots.capacity(forVectors, dimension, 8) >= count) return { bits: 8, most: Number.POSITIVE_INFINITY }
+  return { bits: 4, most: VectorSlots.capacity(forVectors, dimension, 4) }
 }
-
-/** Its scale, and the number of its slot. */
-const bytesBesideVector = 8
 
 /** The vectors that one embedder made of a resource's passages, in memory. Where not all have room, those of the latest passages have. */
 export class ResourceVectors {
@@ -207,7 +208,7 @@ export class Comparison {
     return to < this.#vectors.size
   }
 
-  /** By number of the passage. Passages without a vector have the mean, so that they don't rank last because an embedder has not seen them. */
+  /** By number of the passage. Those without a vector have the mean, so that they don't rank last because an embedder has not seen them. */
   get cosines(): Float32Array {
     if (this.#cosines) return this.#cosines
     const { count } = this.#collection
@@ -227,6 +228,7 @@ export class Comparison {
 
   /** The keys of the nearest passages, whose exact vectors `refine` takes. */
   nearest(): number[] {
+    if (this.#slots.present === 0) return []
     return Array.from(highest(this.cosines, refined), (at) => this.#collection.keys[at] ?? 0)
   }
 

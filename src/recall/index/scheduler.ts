@@ -39,9 +39,9 @@ export class IndexScheduler {
   #deletedUpTo = 0
   #closed = false
 
-  static async open(connection: SqlConnection, kind: IndexKind, clock: Clock): Promise<IndexScheduler> {
+  static async open(connection: SqlConnection, kind: IndexKind, clock: Clock, memoryBytes?: number): Promise<IndexScheduler> {
     await recordChanges(connection, kind)
-    return new IndexScheduler(connection, await openEngine(connection, kind), clock)
+    return new IndexScheduler(connection, await openEngine(connection, kind, memoryBytes), clock)
   }
 
   private constructor(connection: SqlConnection, engine: EnginePort, clock: Clock) {

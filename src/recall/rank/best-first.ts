@@ -35,7 +35,7 @@ function selectBest(candidates: Int32Array, scores: Float64Array, size: number, 
     } else if (isBetter(scores, one, heap[0] as number)) {
       heap[0] = one
       sink(heap, scores, 0)
-      worst = scores[heap[0] as number] as number
+      worst = scores[heap[0]] as number
     }
   }
   return heap.subarray(0, count).sort((a, b) => (isBetter(scores, a, b) ? -1 : 1))
@@ -65,16 +65,22 @@ function sink(heap: Int32Array, scores: Float64Array, from: number): void {
 const bins = 4_096
 const spareBins = 64
 
-/** The numbers of at least the `size` highest values between -1 and 1, in no order: one pass counts them by height, another takes them. */
+/** The numbers of the `size` highest values between -1 and 1, in no order: one pass counts them by height, another takes them. */
 export function highest(values: Float32Array, size: number): Int32Array {
   const counts = new Int32Array(bins + 2 * spareBins)
   const [factor, zero] = [bins / 2, bins / 2 + spareBins]
   for (let at = 0; at < values.length; at += 1) (counts[((values[at] as number) * factor + zero) | 0] as number) += 1
   let bin = counts.length - 1
-  let found = counts[bin] as number
-  while (found < size && bin > 0) found += counts[(bin -= 1)] as number
-  const least = (bin - zero) / factor
-  const taken: number[] = []
-  for (let at = 0; at < values.length; at += 1) if ((values[at] as number) >= least) taken.push(at)
-  return Int32Array.from(taken)
+  let above = 0
+  for (; bin > 0 && above + (counts[bin] as number) < size; bin -= 1) above += counts[bin] as number
+  const taken = new Int32Array(Math.min(size, values.length))
+  let [count, ofBin] = [0, taken.length - above]
+  for (let at = 0; at < values.length && count < taken.length; at += 1) {
+    const place = ((values[at] as number) * factor + zero) | 0
+    if (place < bin || (place === bin && ofBin === 0)) continue
+    if (place === bin) ofBin -= 1
+    taken[count] = at
+    count += 1
+  }
+  return taken.subarray(0, count)
 }

@@ -119,7 +119,7 @@ export function bm25Scores(
     const at = touched[n] as number
     own[at] = (own[at] as number) * (worth.of[at] as number)
     pair[at] = (pair[at] as number) * (worth.of[at] as number)
-    if ((own[at] as number) > best) best = own[at] as number
+    if (own[at] > best) best = own[at]
   }
   const share = whole > 0 ? Math.min(1, best / whole) : 0
   scaleSome(own, touched)

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms, searchTerms } from '../text/terms.ts'
 import { formOf } from '../text/form.ts'
-import { bestFirst } from './best-first.ts'
+import { bestFirst, highest } from './best-first.ts'
 import { linkNeighbors, type Collection, type Posting } from './bm25.ts'
 import { quantize, quantizedNumbers, quantizedScale } from './quantized-vectors.ts'
 import { rank } from './rank.ts'
@@ -76,6 +76,14 @@ describe('the best of many', () => {
       const sorted = Array.from(candidates).toSorted((a, b) => (values[b] ?? 0) - (values[a] ?? 0) || a - b)
       expect([...bestFirst(candidates, Float64Array.from(values))]).toEqual(sorted)
     }), { numRuns: 50 })
+  })
+
+  it('the highest values are those of a sort', () => {
+    fc.assert(fc.property(fc.array(fc.integer({ min: -20, max: 20 }), { maxLength: 300 }), fc.integer({ min: 1, max: 40 }), (tens, size) => {
+      const values = Float32Array.from(tens, (ten) => ten / 20)
+      const found = Array.from(highest(values, size), (at) => values[at] ?? 9)
+      expect(found.toSorted((a, b) => b - a)).toEqual(Array.from(values).toSorted((a, b) => b - a).slice(0, size))
+    }))
   })
 })
 

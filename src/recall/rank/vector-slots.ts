@@ -26,6 +26,13 @@ export class VectorSlots {
     this.#bytesOfVector = (strideOf(dimension, bits) * bits) / 8
   }
 
+  /** How many vectors have room in so many bytes. */
+  static capacity(bytes: number, dimension: number, bits: Bits): number {
+    const fits = Math.floor(Math.max(0, bytes) / ((strideOf(dimension, bits) * bits) / 8 + Float32Array.BYTES_PER_ELEMENT))
+    if (fits >= blockSlots) return fits - (fits % blockSlots)
+    return fits < firstSlots ? 0 : 2 ** Math.floor(Math.log2(fits))
+  }
+
   get bytes(): number {
     return this.#blocks.reduce((sum, { numbers, scales }) => sum + numbers.byteLength + scales.byteLength, 0)
   }

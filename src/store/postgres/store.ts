@@ -44,13 +44,18 @@ export interface PostgresStoreOptions {
   clock?: Clock
   /** How long records are kept. Older ones are removed while a Heed runs on the store, and by `prune`. Defaults to no limit. */
   retention?: Retention
+  /**
+   * The most memory for recall in this process, in bytes: it keeps what is searched there. A resource that does not fit is searched with
+   * coarser vectors, and one that still does not, with those of its latest messages. Defaults to 384 MB.
+   */
+  recallMemoryBytes?: number
   /** Names the database on the bus of `new Heed({ bus })`. Defaults to its address, database and schema. */
   namespace?: string
 }
 
 const names = [
   'id', 'connectionString', 'host', 'port', 'user', 'password', 'database', 'ssl', 'schemaName', 'max', 'pool', 'client', 'clock',
-  'retention', 'namespace',
+  'retention', 'recallMemoryBytes', 'namespace',
 ] as const
 
 /** Refuses by name what is no option of a store, and values that can't be meant. */
@@ -58,7 +63,7 @@ function checkOptions(options: PostgresStoreOptions): void {
   checkNames('PostgresStore', options, [...names])
   const texts = ['id', 'connectionString', 'host', 'user', 'password', 'database', 'schemaName', 'namespace'] as const
   for (const name of texts) if (options[name] !== undefined) checkText(name, options[name])
-  for (const name of ['port', 'max'] as const) if (options[name] !== undefined) checkWhole(name, options[name])
+  for (const name of ['port', 'max', 'recallMemoryBytes'] as const) if (options[name] !== undefined) checkWhole(name, options[name])
   if (options.max === 0) throw refused('max', 'At least one connection is needed.')
   if (options.retention !== undefined) checkRetention(options.retention)
   const { connectionString, host, database, pool, client, schemaName } = options
@@ -199,6 +204,6 @@ export class PostgresStore extends SqlStore {
 
   /** @internal */
   protected override recallIndex(): RecallIndex {
-    return new SqlRecall(this, this.clock, 'postgres')
+    return new SqlRecall(this, this.clock, 'postgres', this.#options.recallMemoryBytes)
   }
 }

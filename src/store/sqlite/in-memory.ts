@@ -11,8 +11,8 @@ export class InMemoryStore extends LibSQLStore {
   /** Its contents end with the process: a new store is always empty. */
   readonly ephemeral = true
 
-  constructor(options: { id?: string; clock?: Clock; retention?: Retention } = {}) {
-    checkNames('InMemoryStore', options, ['id', 'clock', 'retention'])
+  constructor(options: { id?: string; clock?: Clock; retention?: Retention; recallMemoryBytes?: number } = {}) {
+    checkNames('InMemoryStore', options, ['id', 'clock', 'retention', 'recallMemoryBytes'])
     super({ ...options, id: options.id ?? 'memory', url: ':memory:' })
   }
 }

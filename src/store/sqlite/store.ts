@@ -36,6 +36,11 @@ export interface LibSQLStoreOptions {
   /** How long records are kept. Older ones are removed while a Heed runs on the store, and by `prune`. Defaults to no limit. */
   retention?: Retention
   /**
+   * The most memory for recall in this process, in bytes: it keeps what is searched there. A resource that does not fit is searched with
+   * coarser vectors, and one that still does not, with those of its latest messages. Defaults to 384 MB.
+   */
+  recallMemoryBytes?: number
+  /**
    * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different
    * databases by one url, such as files at the same path of two machines. Defaults to the url without credentials.
    */
@@ -44,8 +49,9 @@ export interface LibSQLStoreOptions {
 
 /** Refuses by name what is no option of a store, and values that can't be meant. */
 export function checkStoreOptions(options: LibSQLStoreOptions): void {
-  checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention', 'namespace'])
-  const { id, authToken, busyTimeout, retention, namespace } = options
+  const names = ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention', 'recallMemoryBytes', 'namespace']
+  checkNames('LibSQLStore', options, names)
+  const { id, authToken, busyTimeout, retention, recallMemoryBytes, namespace } = options
   if (id !== undefined) checkText('id', id)
   if (namespace !== undefined) checkText('namespace', namespace)
   if (authToken !== undefined) checkText('authToken', authToken)
@@ -54,6 +60,7 @@ export function checkStoreOptions(options: LibSQLStoreOptions): void {
   if (authToken !== undefined && (given !== undefined || parseLocation(options.url).kind !== 'remote'))
     throw refused('authToken', `left out: it is for a server, such as libsql://…${given === undefined ? '' : ', and client has its own'}`)
   if (busyTimeout !== undefined) checkWhole('busyTimeout', busyTimeout)
+  if (recallMemoryBytes !== undefined) checkWhole('recallMemoryBytes', recallMemoryBytes)
   if (retention !== undefined) checkRetention(retention)
 }
 
@@ -179,6 +186,7 @@ export class LibSQLStore extends SqlStore {
    * @internal
    */
   protected override recallIndex(): RecallIndex {
-    return new SqlRecall(this, this.clock, this.#options.client || this.#location.kind === 'remote' ? 'libsql' : 'file')
+    const kind = this.#options.client || this.#location.kind === 'remote' ? 'libsql' : 'file'
+    return new SqlRecall(this, this.clock, kind, this.#options.recallMemoryBytes)
   }
 }

@@ -48,16 +48,28 @@ export const storesAndTools: Probe[] = [
       for (const kind of ['threads', 'messages', 'records']) await rejects(() => new heed.InMemoryStore({ retention: { [kind]: 'soon' } }), kind)
 
       const url = temporaryFile()
-      const file = new LibSQLStore({ id: 'file', url, clock, retention, namespace: 'shop', busyTimeout: 5 })
+      const file = new LibSQLStore({ id: 'file', url, clock, retention, namespace: 'shop', busyTimeout: 5, recallMemoryBytes: 0 })
       onTestFinished(() => file.close())
       await file.open()
       expect([file.id, file.url, file.namespace, file.retention]).toEqual(['file', url, 'shop', retention])
       expect(file.now()).toBe(clock.now())
+      // Without memory for vectors, words are compared; with it, meaning too.
+      for (const [recallMemoryBytes, found] of [[0, 0], [1_000_000, 1]] as const) {
+        const small = new heed.InMemoryStore({ recallMemoryBytes })
+        onTestFinished(() => small.close())
+        await withMessage(small)
+        const recall = await small.getStore('recall')
+        const embedder = { id: 'test/even', maxBatch: 8, embed: async (texts: readonly string[]) => texts.map(() => Float32Array.of(1, 0)) }
+        await recall?.search({ threadId: 't', text: 'none of these words', limit: 1, embedder })
+        await recall?.reindex()
+        expect(await recall?.search({ threadId: 't', text: 'none of these words', limit: 1, embedder })).toHaveLength(found)
+      }
+      await rejects(() => new heed.InMemoryStore({ recallMemoryBytes: -1 }), 'recallMemoryBytes')
       const asked: string[] = []
       const client: LibSQLClient = { transaction: (mode) => (asked.push(mode), Promise.reject(new Error('away'))), close() {} }
       await expect(new LibSQLStore({ url: 'https://db.example', client }).open()).rejects.toThrow('away')
       expect(asked.length).toBeGreaterThan(0)
-      for (const [options, name] of [[{ authToken: 1 }, 'authToken'], [{ busyTimeout: -1 }, 'busyTimeout'], [{ namespace: '' }, 'namespace'], [{ id: '' }, 'id']] as const)
+      for (const [options, name] of [[{ authToken: 1 }, 'authToken'], [{ busyTimeout: -1 }, 'busyTimeout'], [{ recallMemoryBytes: 0.5 }, 'recallMemoryBytes'], [{ namespace: '' }, 'namespace'], [{ id: '' }, 'id']] as const)
         await rejects(() => new LibSQLStore({ url, ...options } as never), name)
       await rejects(() => new LibSQLStore({ url: 'nowhere' }), 'url')
 

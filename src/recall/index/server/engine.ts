@@ -29,17 +29,17 @@ export class ServerEngine implements EnginePort {
   readonly #searching = new Map<number, Promise<unknown>>()
   #closed = false
 
-  static async open(connection: SqlConnection, kind: ServerKind, maxBytes?: number): Promise<ServerEngine> {
+  static async open(connection: SqlConnection, kind: ServerKind, memoryBytes?: number): Promise<ServerEngine> {
     if (kind === 'libsql') await connection.write((_, statements) => createTables(statements))
-    return new ServerEngine(connection, kind, maxBytes)
+    return new ServerEngine(connection, kind, memoryBytes)
   }
 
-  private constructor(connection: SqlConnection, kind: ServerKind, maxBytes: number | undefined) {
+  private constructor(connection: SqlConnection, kind: ServerKind, memoryBytes: number | undefined) {
     this.#connection = connection
     this.#kind = kind
-    this.#cached = new CachedResources(maxBytes)
+    this.#cached = new CachedResources(memoryBytes)
     // The versions of resources may have gone back too.
-    connection.rewound?.add(() => (this.#cached = new CachedResources(maxBytes)))
+    connection.rewound?.add(() => (this.#cached = new CachedResources(memoryBytes)))
   }
 
   async call<Method extends EngineMethod>(
@@ -93,7 +93,9 @@ export class ServerEngine implements EnginePort {
     if (cached?.version === version) return all.apply(resource, { kind: 'none' }, cached)
     // Two transactions: in one, the whole collection would be read on the guess that nothing is known of the changes.
     const firsts = cached && (await this.#readIndex((index) => changedSince(index, cached)))
-    if (cached && firsts) return all.apply(resource, await this.#readIndex((index) => readSome(index, resource, version, cached, firsts)), cached)
+    if (cached && firsts) {
+      return all.apply(resource, await this.#readIndex((index) => readSome(index, resource, version, cached, firsts)), cached)
+    }
     // What changes while it is read is in the log of changes since its version, and is read again with the next search.
     const collection = new ResourceCollection(resource)
     for (let after: number | undefined = -1; after !== undefined;) {

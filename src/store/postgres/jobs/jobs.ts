@@ -45,6 +45,11 @@ interface JobsOptions {
 
 const maxQueued = 100_000
 
+/** How many writes run at once: fewer commits at a time have more works each, and the disk flushes less often. */
+function besideEachOther(most: number): number {
+  return Math.max(Math.min(most, 2), Math.ceil(most / 2))
+}
+
 /** Thrown by the first statement of a work that is only asked what it locks. */
 class Enough extends Error {}
 const enoughIsKnown = new Enough('what it locks is known')
@@ -57,8 +62,7 @@ export class Jobs {
 
   constructor(options: JobsOptions) {
     this.#options = options
-    // Fewer commits at once have more works each, and the disk flushes less often.
-    this.#writes = new Lanes<Job>((groups) => this.#performGroups('write', groups), Math.ceil(options.most / 2))
+    this.#writes = new Lanes<Job>((groups) => this.#performGroups('write', groups), besideEachOther(options.most))
     this.#reads = new Lanes<Job>((groups) => this.#performGroups('read', groups), options.most)
   }
 

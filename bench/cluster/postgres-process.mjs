@@ -12,6 +12,9 @@ const called = {}
 const said = {}
 const seen = {}
 let working = false
+/** By how much timers of a millisecond were late: what the machine adds to each of the times. */
+const late = []
+let timer
 
 const work = createTool({ id: 'work', idempotent: true, execute: () => new Promise((resolve) => setTimeout(() => resolve('done'), 1)) })
 const model = scriptedModel((call) => {
@@ -35,14 +38,19 @@ const commands = {
   },
   begin(thread) {
     working = true
+    let before = now()
+    timer = setInterval(() => late.push(now() - before - 1_000) && (before = now()), 1)
     return agent.sendMessage('Begin.', { ...thread, ifIdle: { streamOptions: { maxSteps: 100_000 } } }).outcome
   },
-  end: () => void (working = false),
+  end() {
+    working = false
+    clearInterval(timer)
+  },
   async send(thread, id) {
     await agent.sendMessage({ contents: `signal ${id}`, id }, thread).stored
     return { id, stored: now() }
   },
-  times: () => ({ called, said, seen }),
+  times: () => ({ called, said, seen, late }),
   turns: (name, count) => Promise.all(Array.from({ length: count }, (_, nth) => (
     agent.generate('Hello', { memory: { thread: `${name}-${nth}`, resource: name } })
   ))).then(() => true),

@@ -30,9 +30,10 @@ async function open(schema) {
 function spread(name, micros, atMost) {
   const sorted = micros.filter(Number.isFinite).sort((x, y) => x - y)
   const at = (share) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN) / 1000
-  const ok = at(0.99) <= atMost
+  const ok = !(at(0.99) > atMost)
   if (!ok) process.exitCode = 1
-  console.log(`${name}: p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms (wanted ${atMost}${ok ? '' : ': missed'}), ${sorted.length} of them`)
+  const wanted = atMost === undefined ? '' : ` (wanted ${atMost}${ok ? '' : ': missed'})`
+  console.log(`${name}: p50 ${at(0.5).toFixed(1)} ms, p95 ${at(0.95).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms${wanted}, ${sorted.length} of them`)
 }
 
 try {
@@ -51,6 +52,8 @@ try {
   const [ofA, ofB] = [await a('times'), await b('times')]
   spread('signal accepted in A → model call in B', sent.map(({ id, stored }) => ofB.called[id] - stored), 20)
   spread('chunk said in B → seen in A', Object.entries(ofA.seen).map(([cursor, at]) => at - ofB.said[cursor]), 30)
+
+  spread('a timer of 1 ms in B, late by', ofB.late)
 
   for (const count of [1, 2, 4]) {
     const nodes = await Promise.all(Array.from({ length: count }, () => open(`turns_${count}`)))

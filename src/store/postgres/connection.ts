@@ -2,16 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { newId } from '../../base/ids.ts'
 import { storeWork } from '../../base/promises.ts'
 import type { Rewound, ThreadsEnded } from '../contract/threads.ts'
 import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
-import { replay, SpeculationFailed, type Replayed, type ReplayDriver, type RoundTrip } from '../sql/replay.ts'
+import { replay, SpeculationFailed, type Replayed, type ReplayDriver, type RoundTrip } from '../sql/replay/replay.ts'
 import type { ExpectedThread } from '../sql/recent.ts'
 import { SeenHeartbeats } from '../sql/seen-heartbeats.ts'
-import type { Statements, SqlValue } from '../sql/statements.ts'
-import { SqlTables } from '../sql/tables.ts'
-import { replayTogether, type PartOutcome } from '../sql/together.ts'
+import type { SqlValue } from '../sql/statements.ts'
+import { replayTogether, type PartOutcome } from '../sql/replay/together.ts'
 import type { Dialect } from './dialect.ts'
 import { isConflict, isLost, isOfPreparedNames, isUnanswered, postgresFailure, sqlState, unknownOutcome } from './errors.ts'
 import { ExpectedThreads } from './expected.ts'
@@ -19,26 +17,12 @@ import { ConfirmedCommits } from './failover/confirmed-commits.ts'
 import {
   enterTimeline, isOtherTimeline, notWritable, onTimeline, replaced, rewoundFailure, rewoundTo, type Timeline,
 } from './failover/timeline.ts'
-import { Lanes } from './lanes.ts'
-import { heldLocks, inOrder, Locks } from './locks.ts'
+import { Jobs, type Task, type Work } from './jobs/jobs.ts'
+import { heldLocks } from './jobs/locks.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
 import { limitsOf, limitsOn, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
 
-type Work<Result> = (tables: SqlTables, statements: Statements) => Result
-
-interface Job {
-  work: Work<unknown>
-  /** What it locks, as far as that is known before it is done. */
-  locks: Locks
-  /** How often the database had gone back when it was requested. */
-  era: number
-  last: ((tables: SqlTables, result: unknown) => unknown) | undefined
-  resolve(result: unknown): void
-  reject(error: unknown): void
-}
-
-const maxQueued = 100_000
 /** How often a transaction is tried again that another one prevented. */
 const maxConflicts = 8
 /** For how long the server remembers which transactions were committed, and for how long a client asks for one. */
@@ -48,10 +32,6 @@ const outcomesAskedMs = 30 * 60_000
 const keyBlock = 1_000
 /** After so many transactions, changes of usage are added up and old outcomes removed. */
 const tidyEvery = 256
-
-/** Thrown by the first statement of a work that is only asked what it locks. */
-class Enough extends Error {}
-const enoughIsKnown = new Enough('what it locks is known')
 
 interface PostgresConnectionOptions {
   sessions: Sessions
@@ -80,8 +60,7 @@ export class PostgresConnection implements SqlConnection {
   readonly #longReads = new Set<string>()
   readonly #onTransaction: PostgresConnectionOptions['onTransaction']
   readonly #onFailure: PostgresConnectionOptions['onFailure']
-  readonly #lanes: Lanes<Job>
-  readonly #reads: Lanes<Job>
+  readonly #jobs: Jobs
   /** Heartbeats, which are in no lane. */
   readonly #unordered = new Set<Promise<unknown>>()
   readonly #driver: ReplayDriver
@@ -127,9 +106,10 @@ export class PostgresConnection implements SqlConnection {
 
   private constructor({ sessions, dialect, clock, name, patienceMs, onTransaction, onFailure }: PostgresConnectionOptions) {
     this.#sessions = sessions
-    // Fewer commits at once have more works each, and the disk flushes less often.
-    this.#lanes = new Lanes<Job>((groups) => this.#performGroups('write', groups), Math.ceil(sessions.most / 2))
-    this.#reads = new Lanes<Job>((groups) => this.#performGroups('read', groups), sessions.most)
+    this.#jobs = new Jobs({
+      clock, most: sessions.most, era: () => this.#era, outdated: () => rewoundFailure(name),
+      transact: (task) => this.#transact(task), committed: (replayed) => this.#committed(replayed),
+    })
     this.#dialect = dialect
     this.#clock = clock
     this.name = name
@@ -147,109 +127,26 @@ export class PostgresConnection implements SqlConnection {
 
   write<Result>(work: Work<Result>, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    if (first) return this.#beat(work)
-    if (this.#lanes.size >= maxQueued) {
-      const why = `${maxQueued} writes wait already. Send slower, or try again.`
-      return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
-    }
-    return new Promise<Result>((resolve, reject) => {
-      const locks = this.#lockedBy(work)
-      const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
-      this.#lanes.add(locks.names, { work, locks, era: this.#era, last: last as Job['last'], ...settle }, locks.kind)
-    })
+    return first ? this.#beat(work) : this.#jobs.write(work, last)
   }
 
-  /** What the work locks before its first statement. */
-  #lockedBy(work: Work<unknown>): Locks {
-    const locks = new Locks()
-    const enough = (): never => {
-      throw enoughIsKnown
-    }
-    const asked: Statements = {
-      messageChanges: 0, threadChanges: 0, dataVersion: () => -1, run: enough, execute: enough, insert: enough, one: enough, all: enough,
-      lockThreads: (lock) => locks.addThreads(lock),
-      lockDomain: (domain, names, inbox) => locks.addDomain(domain, names, inbox),
-      foresee() {},
-    }
-    try {
-      work(new SqlTables(asked, this.#clock, newId), asked)
-    } catch {
-      // Its errors are thrown when it is done.
-    }
-    return locks
+  read<Result>(work: Work<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+    return this.#jobs.read(work)
   }
 
-  async #performGroups(mode: TransactionMode, given: ReadonlyArray<readonly Job[]>): Promise<void> {
-    // They may be of different eras.
-    const groups = given.map((jobs) => jobs.filter((job) => mode === 'read' || this.#isCurrent(job))).filter((jobs) => jobs.length > 0)
-    const sorted = groups.toSorted(([one], [other]) => inOrder(one?.locks, other?.locks))
-    if (groups.length > 1 && (await this.#performTogether(mode, sorted))) return
-    await Promise.all(groups.map((jobs) => this.#performGroup(mode, jobs)))
-  }
-
-  async #performGroup(mode: TransactionMode, jobs: readonly Job[]): Promise<void> {
-    // One that is refused takes the others of its transaction along: each is then done by itself.
-    if (await this.#perform(mode, jobs, jobs.length > 1)) return
-    for (const job of jobs) if (this.#isCurrent(job)) await this.#perform(mode, [job], false)
-  }
-
-  /** Rejects a job that was requested before the database went back: it may rely on a lease that was lost. */
-  #isCurrent({ era, reject }: Job): boolean {
-    if (era !== this.#era) reject(rewoundFailure(this.name))
-    return era === this.#era
-  }
-
-  /** Several groups in one transaction. False, and nothing, where they can't share one. */
-  async #performTogether(mode: TransactionMode, groups: ReadonlyArray<readonly Job[]>): Promise<boolean> {
-    const all = groups.flat()
-    try {
-      const outcomes = await this.#transact({ mode, works: groups.map(workOf), locks: all.map(({ locks }) => locks) })
-      for (const [index, outcome] of outcomes.entries()) {
-        const jobs = groups[index] ?? []
-        if ('replayed' in outcome) this.#settle(mode, jobs, outcome.replayed)
-        else if (jobs.length > 1) await this.#performGroup(mode, jobs)
-        else for (const { reject } of jobs) reject(outcome.error)
-      }
-      return true
-    } catch (error) {
-      // Those of a work are its outcome: this one is of the database, or the transaction may have been committed.
-      if (!isHeedError(error)) return false
-      for (const { reject } of all) reject(error)
-      return true
-    }
-  }
-
-  /** False, and nothing, when one of several was refused. */
-  async #perform(mode: TransactionMode, jobs: readonly Job[], several: boolean): Promise<boolean> {
-    try {
-      this.#settle(mode, jobs, await this.#transactOne(mode, workOf(jobs), jobs.map(({ locks }) => locks)))
-      return true
-    } catch (error) {
-      if (several && !(isHeedError(error) && error.code === 'store_unknown')) return false
-      for (const { reject } of jobs) reject(error)
-      return true
-    }
-  }
-
-  #settle(mode: TransactionMode, jobs: readonly Job[], { result, purging, changedMessages, left }: Replayed<unknown[]>): void {
-    if (mode === 'write') for (const thread of left) this.#expected.keep(thread)
-    for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
-    if (mode !== 'write') return
+  #committed({ purging, changedMessages, left }: Replayed<unknown>): void {
+    for (const thread of left) this.#expected.keep(thread)
     if (changedMessages) for (const tell of this.onMessages) tell()
     if (purging) this.#purge()
     if (++this.#transactions % tidyEvery === 0) this.#tidy()
   }
 
-  read<Result>(work: Work<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    return new Promise<Result>((resolve, reject) => {
-      const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
-      this.#reads.add(new Set(), { work, locks: new Locks(), era: this.#era, last: undefined, ...settle }, 'reads')
-    })
-  }
-
   #beat<Result>(work: Work<Result>): Promise<Result> {
-    const working = this.#transactOne('heartbeat', work).then(({ result }) => result)
+    const working = this.#transact({ mode: 'heartbeat', works: [work], locks: [] }).then(([outcome]) => {
+      if (outcome && 'replayed' in outcome) return outcome.replayed.result
+      throw outcome?.error
+    })
     this.#unordered.add(working)
     const forget = () => this.#unordered.delete(working)
     working.then(forget, forget)
@@ -262,22 +159,16 @@ export class PostgresConnection implements SqlConnection {
   async close(): Promise<void> {
     await Promise.allSettled([...this.onClose].map((end) => end()))
     this.#closed = true
-    await this.#lanes.idle()
-    await this.#reads.idle()
+    await this.#jobs.idle()
     await Promise.allSettled(this.#unordered)
     await this.#tidying
     await this.#sessions.end()
   }
 
-  async #transactOne<Result>(mode: TransactionMode, work: Work<Result>, locks: readonly Locks[] = []): Promise<Replayed<Result>> {
-    const [outcome] = await this.#transact({ mode, works: [work], locks })
-    if (outcome && 'replayed' in outcome) return outcome.replayed
-    throw outcome?.error
-  }
-
   /**
-   * Does the works in one transaction; several fail as one where they can't share it, and are not tried again together. A conflict with another is tried again. Where the connection is lost while a commit is on its way,
-   * the server is asked whether the transaction was committed, before anything is tried again.
+   * Does the works in one transaction. A conflict with another is tried again, unless they are several: then it throws, and nothing of
+   * them is stored. Where the connection is lost while a commit is on its way, the server is asked whether the transaction was committed,
+   * before anything is tried again.
    */
   async #transact<Result>(task: Task<Result>): Promise<Array<PartOutcome<Result>>> {
     storeWork.begin()
@@ -321,7 +212,8 @@ export class PostgresConnection implements SqlConnection {
 
   /** What the works expect to find, if all of them expect something. */
   #expectedBy({ works, locks }: Task<unknown>): ExpectedThread[] | undefined {
-    const found = [...new Set(locks.map(({ only }) => only))].map((threadId) => (threadId === undefined ? undefined : this.#expected.take(threadId)))
+    const threadIds = new Set(locks.map(({ only }) => only))
+    const found = [...threadIds].map((threadId) => (threadId === undefined ? undefined : this.#expected.take(threadId)))
     const expected = found.filter((thread) => thread !== undefined)
     return expected.length === works.length && expected.length === found.length ? expected : undefined
   }
@@ -501,21 +393,6 @@ export class PostgresConnection implements SqlConnection {
     while (!this.#closed && (await this.write((tables) => tables.purgeSome()))) {
       /* more is left */
     }
-  }
-}
-
-/** What one transaction does. */
-interface Task<Result> {
-  mode: TransactionMode
-  works: ReadonlyArray<Work<Result>>
-  locks: readonly Locks[]
-}
-
-/** The jobs of one group, one after the other: they share what they have read. */
-function workOf(jobs: readonly Job[]): Work<unknown[]> {
-  return (tables, statements) => {
-    const results = jobs.map(({ work }) => work(tables, statements))
-    return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
   }
 }
 

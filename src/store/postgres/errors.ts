@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { SpeculationFailed } from '../sql/replay.ts'
+import { SpeculationFailed } from '../sql/replay/replay.ts'
 
 /** The code of a server's error: five characters. Errors of sockets have other codes. */
 export function sqlState(error: unknown): string | undefined {

@@ -1,4 +1,4 @@
-import type { SqlAnswer, SqlStatement } from '../sql/replay.ts'
+import type { SqlAnswer, SqlStatement } from '../sql/replay/known-answers.ts'
 import type { ExpectedThread } from '../sql/recent.ts'
 import { runColumns, sql, threadColumns } from '../sql/sql.ts'
 import type { SqlValue } from '../sql/statements.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HeedError } from '../../base/errors.ts'
-import { SpeculationFailed, type RoundTrip, type SqlAnswer, type SqlStatement } from '../sql/replay.ts'
+import type { SqlAnswer, SqlStatement } from '../sql/replay/known-answers.ts'
+import { SpeculationFailed, type RoundTrip } from '../sql/replay/replay.ts'
 import { sql as texts } from '../sql/sql.ts'
 import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
 import { arrayOf, gathered, sideBySide, type WireAnswer, type WireStatement } from './batch.ts'

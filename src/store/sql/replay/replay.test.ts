@@ -1,9 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../base/clock.ts'
-import { SpeculationFailed, replay, type SqlStatement } from './replay.ts'
-import { PreparedStatements } from './statements.ts'
+import { systemClock } from '../../../base/clock.ts'
+import type { SqlStatement } from './known-answers.ts'
+import { SpeculationFailed, replay } from './replay.ts'
+import { PreparedStatements } from '../statements.ts'
 
 /** A table of numbers, and what a server would do with statements on it. */
 function numbers() {

@@ -1,7 +1,8 @@
-import { SpeculationFailed, type ReplayDriver, type SqlStatement } from '../sql/replay.ts'
-import type { LockedDomain, ThreadsLock } from '../sql/statements.ts'
-import type { Dialect } from './dialect.ts'
-import { lockDomain, lockThreads } from './transaction.ts'
+import type { SqlStatement } from '../../sql/replay/known-answers.ts'
+import { SpeculationFailed, type ReplayDriver } from '../../sql/replay/replay.ts'
+import type { LockedDomain, ThreadsLock } from '../../sql/statements.ts'
+import type { Dialect } from '../dialect.ts'
+import { lockDomain, lockThreads } from '../transaction.ts'
 
 /** What a work locks before its first statement. */
 export class Locks {

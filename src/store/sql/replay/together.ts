@@ -1,10 +1,11 @@
-import type { Clock } from '../../base/clock.ts'
-import type { ExpectedThread } from './recent.ts'
+import type { Clock } from '../../../base/clock.ts'
+import type { ExpectedThread } from '../recent.ts'
+import type { SqlStatement } from './known-answers.ts'
 import {
-  Replay, SpeculationFailed, type Execute, type Pass, type Replayed, type ReplayDriver, type ReplayOptions, type SqlStatement,
+  Replay, SpeculationFailed, type Execute, type Pass, type Replayed, type ReplayDriver, type ReplayOptions,
 } from './replay.ts'
-import type { Statements } from './statements.ts'
-import type { SqlTables } from './tables.ts'
+import type { Statements } from '../statements.ts'
+import type { SqlTables } from '../tables.ts'
 
 /** What became of one of several works: it is committed, or it failed without a write. */
 export type PartOutcome<Result> = { replayed: Replayed<Result> } | { error: unknown }
@@ -35,7 +36,8 @@ interface Part<Result> {
  * where they can't share a transaction.
  */
 export async function replayTogether<Result>(
-  execute: Execute, clock: Clock, works: ReadonlyArray<(tables: SqlTables, statements: Statements) => Result>, options: TogetherOptions<Result>,
+  execute: Execute, clock: Clock, works: ReadonlyArray<(tables: SqlTables, statements: Statements) => Result>,
+  options: TogetherOptions<Result>,
 ): Promise<Array<PartOutcome<Result>>> {
   const parts = works.map((work, number): Part<Result> => ({
     number, pass: undefined, outcome: undefined, wrote: false,

@@ -3,7 +3,7 @@
  * up (the question's is real where embedding counts), alone and beside those of another resource, which is then searched itself, in a file of its own that is removed afterwards. Writes results/recall-scale.md.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { constants, getPriority, setPriority, tmpdir } from 'node:os'
+import { constants, getPriority, loadavg, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
@@ -28,9 +28,11 @@ const sentence = () => Array.from({ length: 18 }, word).join(' ')
 const at = (share: number, times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
 const lines: string[] = []
+const loads: number[] = []
 function say(what: string, measured: string, wanted = ''): void {
   process.stdout.write(`${what}: ${measured}${wanted && ` (wanted: ${wanted})`}\n`)
   lines.push(`| ${what} | ${measured} | ${wanted} |`)
+  loads.push(loadavg()[0] ?? 0)
 }
 
 async function open() {
@@ -213,5 +215,6 @@ if (others > 0) {
 await localEmbedder().close()
 await store.close()
 rmSync(folder, { recursive: true })
-const head = '# What recall costs\n\nMade by `npm run bench:recall:scale`, on a shared machine of two cores: medians of 60 searches. CPU is that of all threads of the process.\n\n| | measured | wanted |\n|---|---|---|\n'
+const busy = `While it ran, the load average of the machine was ${Math.min(...loads).toFixed(0)} to ${Math.max(...loads).toFixed(0)}: with more than 2, times include the wait for a processor, and CPU is what counts.`
+const head = `# What recall costs\n\nMade by \`npm run bench:recall:scale\`, on a shared machine of two cores: medians of 60 searches. CPU is that of all threads of the process. ${busy}\n\n| | measured | wanted |\n|---|---|---|\n`
 writeFileSync(new URL('../results/recall-scale.md', import.meta.url), `${head}${lines.join('\n')}\n`)

@@ -126,20 +126,42 @@ export class ResourceVectors {
 
   /** Called after the collection's `refresh`: takes the vectors of the changed messages, and moves the others. */
   refresh(firsts: readonly number[], rows: readonly VectorRow[], moves: readonly Move[]): void {
-    const { count } = this.#collection
     this.#reserve()
-    applyMoves(this.#slots, moves)
-    this.#slots.fill(0, count)
-    for (const first of firsts) this.#slots.fill(0, ...this.#collection.rangeOf(first))
-    const used = new Uint8Array(this.#vectors.size)
-    for (let at = 0; at < count; at += 1) if (this.#slots[at] !== 0) used[(this.#slots[at] as number) - 1] = 1
-    this.#vectors.keep((slot) => used[slot] === 1)
-    this.#present = used.reduce((sum, one) => sum + one, 0)
-    this.#oldest = 0
+    for (const first of firsts) if (moves.length === 0) this.#clear(...this.#collection.rangeOf(first))
+    if (moves.length > 0) this.#move(firsts, moves)
     for (const { passage, vector } of rows) {
       const at = this.#collection.find(passage)
       if (at >= 0 && vector.byteLength === this.dimension + scaleBytes) this.#putAt(at, viewOf(vector), 0)
     }
+  }
+
+  /** Removes the vectors of some passages. */
+  #clear(from: number, to: number): void {
+    for (let at = from; at < to; at += 1) {
+      const slot = this.#slots[at] as number
+      if (slot === 0) continue
+      this.#vectors.free(slot - 1)
+      this.#slots[at] = 0
+      this.#present -= 1
+    }
+  }
+
+  /** Moves the slots of passages, and frees those of the passages that are gone. */
+  #move(firsts: readonly number[], moves: readonly Move[]): void {
+    const { count } = this.#collection
+    applyMoves(this.#slots, moves)
+    this.#slots.fill(0, count)
+    for (const first of firsts) this.#slots.fill(0, ...this.#collection.rangeOf(first))
+    const used = new Uint8Array(this.#vectors.size)
+    this.#present = 0
+    for (let at = 0; at < count; at += 1) {
+      const slot = this.#slots[at] as number
+      if (slot === 0) continue
+      used[slot - 1] = 1
+      this.#present += 1
+    }
+    this.#vectors.keep(used)
+    this.#oldest = 0
   }
 
   /** Cosines with a question's vector. Passages without a vector here have 0. */

@@ -56,10 +56,10 @@ export class VectorSlots {
     this.#free.push(slot)
   }
 
-  /** Frees all slots that are not in use. */
-  keep(isUsed: (slot: number) => boolean): void {
+  /** Frees all slots but those with 1 in this list. */
+  keep(used: Uint8Array): void {
     this.#free.length = 0
-    for (let slot = this.#size - 1; slot >= 0; slot -= 1) if (!isUsed(slot)) this.free(slot)
+    for (let slot = this.#size - 1; slot >= 0; slot -= 1) if (used[slot] === 0) this.free(slot)
   }
 
   /** By slot, the cosine with a question of length 1; of the slots `from` to `to`, where these are given. */

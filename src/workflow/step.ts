@@ -1,4 +1,4 @@
-import { checkNames, checkWhole } from '../base/arguments.ts'
+import { checkNames, checkText, checkWhole } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName, type JSONValue } from '../base/json.ts'
 import type { ChildCall, Usage } from '../message/chunk.ts'
@@ -173,6 +173,7 @@ export function makeStep(config: Partial<CodeStep>): CodeStep {
   checkNames(who, config, stepNames)
   if (typeof config.execute !== 'function') throw new HeedError('invalid_workflow', `${who} has no execute function.`)
   for (const name of schemaNames) if (config[name] !== undefined) compileSchema(config[name], `${name} of ${who}`)
+  if (config.description !== undefined) checkText(`description of ${who}`, config.description)
   if (config.retries !== undefined) checkWhole(`retries of ${who}`, config.retries)
   if (config.timeoutMs !== undefined) checkWhole(`timeoutMs of ${who}`, config.timeoutMs, 1)
   if (config.idempotent !== undefined && typeof config.idempotent !== 'boolean')

@@ -1,4 +1,4 @@
-import { checkNames, checkObject, checkWhole, refused } from '../base/arguments.ts'
+import { checkNames, checkObject, checkText, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isName } from '../base/json.ts'
 import { compileSchema } from '../schema/compile.ts'
@@ -326,6 +326,7 @@ function checkConfig(config: WorkflowConfig<string, Schema, Schema, Schema>): vo
   if (/[./[\]#?:]/.test(config.id))
     throw new HeedError('invalid_workflow', `The id of ${who} has one of . / [ ] # ? :, which paths and ids are made of. Choose another.`)
   checkNames(who, config, configNames)
+  if (config.description !== undefined) checkText(`description of ${who}`, config.description)
   for (const name of ['inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema'] as const)
     if (config[name] !== undefined) compileSchema(config[name], `${name} of ${who}`)
   if (config.retryConfig !== undefined) {

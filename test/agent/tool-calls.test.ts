@@ -68,7 +68,7 @@ describe('a tool', () => {
   it('keeps what it was declared as', () => {
     const plain = createTool({ id: 'plain' })
     expect([plain.idempotent, plain.timeoutMs, plain.execute]).toEqual([false, undefined, undefined])
-    expect(createTool({ id: 'safe', idempotent: true }).idempotent).toBe(true)
+    expect(createTool({ id: 'safe', idempotent: true, execute: () => 'done' }).idempotent).toBe(true)
   })
 
   it.each([

@@ -6,6 +6,7 @@ import { MessageHistory, ModerationProcessor, PIIDetector, RegexFilter, Semantic
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type Script } from '../../src/testing/index.ts'
+import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 
 const thread = { resourceId: 'ada', threadId: 'trip' }
 const url = ':memory:'
@@ -158,5 +159,16 @@ describe('a value that can have no effect', () => {
   it('[G1.12] of a processor of memory', async () => {
     expect(await rejectedName(() => new MessageHistory(null as never))).toBe('MessageHistory')
     expect(await rejectedName(() => new SemanticRecall(null as never))).toBe('SemanticRecall')
+  })
+})
+
+describe('values without an effect', () => {
+  it('[G1.12] a tool without execute rejects what is about its execution; workflows and steps reject a description that is no text', async () => {
+    for (const more of [{ timeoutMs: 5 }, { idempotent: true }, { suspendSchema: { type: 'object' } }])
+      expect(await rejectedName(() => createTool({ id: 'ask', ...more } as never))).toBe(Object.keys(more)[0])
+    expect(createTool({ id: 'ask', resumeSchema: { type: 'object' } }).id).toBe('ask')
+    const schemas = { inputSchema: { type: 'object' }, outputSchema: { type: 'object' } } as const
+    expect(await rejectedName(() => createWorkflow({ id: 'order', ...schemas, description: 5 as never }))).toBe("description of workflow 'order'")
+    expect(await rejectedName(() => createStep({ id: 'pay', ...schemas, description: 5 as never, execute: async () => ({}) }))).toBe("description of step 'pay'")
   })
 })

@@ -212,7 +212,15 @@ function checkKinds(config: object, name: string): void {
     if (value === undefined || isValid(value)) continue
     throw new HeedError('invalid_tool', `${field} of ${name} must be ${wanted}.`, { details: { field } })
   }
+  const { execute, ...rest } = config as Partial<Record<'execute' | (typeof ofExecution)[number], unknown>>
+  const unused = execute ? undefined : ofExecution.find((field) => rest[field] !== undefined)
+  if (unused === undefined) return
+  const why = `${name} has '${unused}', which is about its execute function, and has none. Leave '${unused}' out, or add execute.`
+  throw new HeedError('unsupported_option', why, { details: { option: unused } })
 }
+
+/** Fields that have no effect on a tool whose calls are answered elsewhere. */
+const ofExecution = ['timeoutMs', 'idempotent', 'suspendSchema'] as const
 
 const always = () => true
 const never = () => false

@@ -12,8 +12,10 @@ export function requestedPort(option: string | undefined): number | undefined {
 export function listenFailure(error: unknown, port: number): unknown {
   const { code, message } = Object(error) as NodeJS.ErrnoException
   const about = { details: { port }, cause: error }
-  if (code === 'EADDRINUSE')
-    return new Failure(exitCodes.failed, `the port ${port} is taken.`, { ...about, code: 'port_taken', remedy: 'Name another: --port, or the variable PORT' })
+  if (code === 'EADDRINUSE') {
+    const remedy = 'Name another: --port, or the variable PORT'
+    return new Failure(exitCodes.failed, `the port ${port} is taken.`, { ...about, code: 'port_taken', remedy })
+  }
   if (code !== 'EACCES' && code !== 'EADDRNOTAVAIL' && code !== 'ENOTFOUND') return error
   const remedy = 'Name another --port or --host'
   return new Failure(exitCodes.failed, `can't listen: ${message}.`, { ...about, code: 'cannot_listen', remedy })

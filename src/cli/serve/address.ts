@@ -13,8 +13,8 @@ export function listenFailure(error: unknown, port: number): unknown {
   const { code, message } = Object(error) as NodeJS.ErrnoException
   const about = { details: { port }, cause: error }
   if (code === 'EADDRINUSE') {
-    const taken = { ...about, code: 'port_taken', remedy: 'Name another: --port, or the variable PORT' }
-    return new Failure(exitCodes.failed, `the port ${port} is taken.`, taken)
+    const remedy = 'Name another: --port, or the variable PORT'
+    return new Failure(exitCodes.failed, `the port ${port} is taken.`, { ...about, code: 'port_taken', remedy })
   }
   if (code !== 'EACCES' && code !== 'EADDRNOTAVAIL' && code !== 'ENOTFOUND') return error
   const remedy = 'Name another --port or --host'

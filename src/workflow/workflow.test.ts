@@ -213,7 +213,7 @@ describe('the steps of a workflow in memory', () => {
     const reads = createStep({ id: 'reads', execute: ({ abortSignal }) => void early.push(abortSignal) })
     const workflow = createWorkflow({ id: 'signals' }).then(keeps as never).then(reads as never).commit()
     expect(await workflow.createRun().start()).toMatchObject({ status: 'success' })
-    expect([contexts[0]?.abortSignal.aborted, early[0]?.aborted, contexts[0]?.abortSignal === contexts[0]?.abortSignal]).toEqual([true, true, true])
+    expect([contexts[0]?.abortSignal.aborted, early[0]?.aborted]).toEqual([true, true])
   })
 
   it('[F1.18] are aborted when their run is deleted: its callers get an error, and a run without one ends nothing', async () => {

@@ -171,6 +171,7 @@ class StepLimits {
   #signal: AbortSignal | undefined
   #ended = Promise.withResolvers<never>()
   #timeout: HeedError | undefined
+  #isOver = false
   readonly #onAbort = () => this.#ended.reject(this.#call.abortSignal.reason)
 
   constructor(call: StepCall) {
@@ -186,7 +187,7 @@ class StepLimits {
   get signal(): AbortSignal {
     if (this.#signal) return this.#signal
     this.#own = new AbortController()
-    if (this.#timeout) this.#own.abort(this.#timeout)
+    if (this.#timeout || this.#isOver) this.#own.abort(this.#timeout)
     return (this.#signal = AbortSignal.any([this.#call.abortSignal, this.#own.signal]))
   }
 
@@ -208,6 +209,7 @@ class StepLimits {
 
   /** What the step has begun with its signal, and left, ends too. */
   end(): void {
+    this.#isOver = true
     this.#timer?.cancel()
     this.#call.abortSignal.removeEventListener('abort', this.#onAbort)
     this.#own?.abort()

@@ -206,6 +206,16 @@ describe('the steps of a workflow in memory', () => {
     expect(() => createWorkflow({ id: 'x', requestContextSchema: 7 as never })).toThrow('requestContextSchema of workflow')
   })
 
+  it('[F1.18] have a signal of their own, which aborts when they end, also where it is read later', async () => {
+    const contexts: Array<{ abortSignal: AbortSignal }> = []
+    const early: AbortSignal[] = []
+    const keeps = createStep({ id: 'keeps', execute: (context) => void contexts.push(context) })
+    const reads = createStep({ id: 'reads', execute: ({ abortSignal }) => void early.push(abortSignal) })
+    const workflow = createWorkflow({ id: 'signals' }).then(keeps as never).then(reads as never).commit()
+    expect(await workflow.createRun().start()).toMatchObject({ status: 'success' })
+    expect([contexts[0]?.abortSignal.aborted, early[0]?.aborted]).toEqual([true, true])
+  })
+
   it('[F1.18] are aborted when their run is deleted: its callers get an error, and a run without one ends nothing', async () => {
     const aborted = vi.fn()
     const began = Promise.withResolvers<void>()

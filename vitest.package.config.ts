@@ -32,6 +32,6 @@ export default defineConfig({
     isolate: false,
     include: ['test/studio/*.campaign.ts'],
     env: { ...campaigns.test?.env, HEED_PACKAGE: installed },
-    reporters: ['default'],
+    reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/studio.json' }]] : ['default'],
   },
 })

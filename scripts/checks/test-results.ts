@@ -4,8 +4,8 @@ import { join, relative, resolve } from 'node:path'
 /** Where a test run in CI writes its results (`vitest.config.ts`). */
 export const resultsPath = '.ci/vitest.json'
 
-/** The same for the campaigns (`vitest.campaigns.config.ts`). */
-const campaignsPath = '.ci/campaigns.json'
+/** The same for the campaigns (`vitest.campaigns.config.ts`), and for those of Studio on the package (`vitest.package.config.ts`). */
+const otherPaths = ['.ci/campaigns.json', '.ci/studio.json']
 
 /** How the title of a test cites a MUST. */
 export const citation = /\[([A-Z]+\d+(?:\.\d+)?)\]/g
@@ -27,7 +27,7 @@ interface VitestReport {
 export function readResults(root: string): TestResults | undefined {
   if (!existsSync(join(root, resultsPath))) return undefined
   const results: TestResults = { passed: new Set(), skipped: new Map(), failed: new Map(), skippedTests: 0 }
-  const reports = [resultsPath, campaignsPath].map((path) => join(root, path)).filter((path) => existsSync(path))
+  const reports = [resultsPath, ...otherPaths].map((path) => join(root, path)).filter((path) => existsSync(path))
   const files = reports.flatMap((path) => (JSON.parse(readFileSync(path, 'utf8')) as VitestReport).testResults)
   for (const file of files) {
     for (const { fullName, status } of file.assertionResults) {

@@ -49,11 +49,10 @@ export function storeKinds(): Array<{ name: string; store(): SqlStore }> {
   return placeKinds().map((kind) => ({ name: kind.name, store: () => (kind === memoryKind ? new InMemoryStore() : (kind.make().store() as SqlStore)) }))
 }
 
-/** What suites run on in which a process ends and another one opens its database, or two use one database: a file. */
+/** What suites run on in which a process ends and another one opens its database, or two use one database: a file. A store in memory has one process. */
 export function sharedPlaceKinds(): [PlaceKind, ...PlaceKind[]] {
-  const engine = engines[chosen]
-  if (engine) return [engine()]
-  return chosen === 'all' ? [fileKind(), memoryKind] : [fileKind()]
+  const engine = chosen === 'memory' ? undefined : engines[chosen]
+  return [engine ? engine() : fileKind()]
 }
 
 const postgresKind: PlaceKind = { name: 'PostgreSQL', make: lazily }

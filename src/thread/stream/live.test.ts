@@ -177,6 +177,20 @@ describe('a live thread', () => {
     expect([live.first > end, live.generation, live.running]).toEqual([true, generation, false])
   })
 
+  it('[W1.2] the last chunk of a run does not end its epoch: unless its end was received too, the next one makes subscribers start over', () => {
+    for (const end of [undefined, false, true]) {
+      const live = new LiveThread('thread')
+      live.beginEpoch(1)
+      live.follow({ type: 'run', runId: 'first', seq: 0 })
+      live.follow({ type: 'chunk', chunk: { type: 'finish', runId: 'first', from: 'AGENT', payload: {}, cursor: '1.1' } as unknown as Chunk })
+      if (end !== undefined) live.follow({ type: 'rest', suspended: false, ...(end && { more: true as const }) })
+      const before = live.first
+      live.beginEpoch(2)
+      // A run may have followed in the epoch before, whose chunks are missing here.
+      expect([end, live.first > before]).toEqual([end, end !== false])
+    }
+  })
+
   it('[W1.2] ignores late events of an epoch that was ended from the store', () => {
     const live = new LiveThread('thread')
     live.beginEpoch(3)

@@ -365,6 +365,8 @@ export class LiveThread {
     this.#epoch = epoch
     this.#index = index
     this.#add(chunk, cursor)
+    // Whether another run follows in this epoch is not known before `rest` arrives.
+    if (finalChunks.has(chunk.type)) this.#moreRuns = true
   }
 
   /** The live state for a peer that begins to watch: the active run, and the chunks after a cursor if they are retained. */

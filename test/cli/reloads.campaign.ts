@@ -61,7 +61,10 @@ it(`[C4.3] ${edits} edits while runs stream: each message is answered once, and 
   // Each was queued, so each has a run of its own.
   expect(new Set(runs).size).toBe(sent.length)
   await agent.sendMessage({ message: 'Last.', ...thread })
-  await expect.poll(() => chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : '')).join('')).toContain(`version ${edits}.`)
+  // As chunks, or, for a reader that connects again after the answer, in a snapshot.
+  const deltas = () => chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : '')).join('')
+  const snapshots = () => JSON.stringify(chunks.filter(({ type }) => type === 'data-thread-snapshot'))
+  await expect.poll(() => `${deltas()} ${snapshots()}`).toContain(`version ${edits}.`)
   await expect.poll(() => chunks.filter(({ type }) => type === 'finish').length).toBeGreaterThan(0)
   subscription.unsubscribe()
   await read

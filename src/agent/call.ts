@@ -160,7 +160,7 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
   const ephemeralRun = site.ephemeralRuns.begin()
   let slot: (() => void) | undefined
   try {
-    slot = await site.threads.runSlots.enterEphemeral(runId, ephemeralRun.closing)
+    slot = await site.threads.runSlots.enterEphemeral(ephemeralRun.closing, options.abortSignal)
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
     const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))

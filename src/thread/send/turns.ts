@@ -70,12 +70,14 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
 
 /**
  * What a call needs before its run begins. Rejects on abort, also while a function of the agent never settles. What is known in this turn
- * of the event loop counts in any case: a run that was aborted before it began reports it itself.
+ * of the event loop counts in any case: a run that was aborted before it began reports it itself. `late` receives what is found after that.
  */
-export async function unlessAborted<T>(found: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function unlessAborted<T>(
+  found: T | Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void,
+): Promise<T> {
   if (!signal) return found
   try {
-    return await untilAborted(Promise.resolve(found), signal)
+    return await untilAborted(Promise.resolve(found), signal, late)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
     throw abortedBefore(signal)

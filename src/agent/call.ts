@@ -18,7 +18,7 @@ import type { SuspendedCall } from '../store/contract/threads.ts'
 import { decide } from '../thread/control/resume.ts'
 import { continuationOf } from '../thread/runtime/run-rows.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { callOnThread, checkRunId, enqueueTurn } from '../thread/send/turns.ts'
+import { callOnThread, checkRunId, enqueueTurn, unlessAborted } from '../thread/send/turns.ts'
 import type { LocalCall } from '../thread/send/waiters.ts'
 import { prepareInTrace, runInTrace, traceRun } from '../tracing/run-trace.ts'
 import { activeContext } from '../tracing/telemetry.ts'
@@ -26,7 +26,6 @@ import type { Askable } from './askable.ts'
 import { readHistory } from './inspect.ts'
 import { checkInput, inputWithCallerIds } from './input.ts'
 import { checkMemory, checkUnsaved } from './options.ts'
-import { unlessAborted } from './prepare.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -46,11 +45,12 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const site = here.site()
   if (memory?.options?.save === false) {
     checkUnsaved(memory)
-    const history = await readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const reading = readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const history = await unlessAborted(reading, options.abortSignal)
     const unsaved = { runId, rows: [...history, ...rows], inputCount: rows.length, options: { ...options, memory: undefined }, emit }
     return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)
   }
-  const thread = target && (await agent.describeThread(target.thread, options))
+  const thread = target && (await unlessAborted(agent.describeThread(target.thread, options), options.abortSignal))
   const call = { runId, rows, given, options: memory ? { ...options, memory } : options, emit }
   const { result } = target
     ? await callOnThread(site.threads, here, { ...target, ...call, thread })
@@ -160,7 +160,7 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
   const ephemeralRun = site.ephemeralRuns.begin()
   let slot: (() => void) | undefined
   try {
-    slot = await site.threads.runSlots.enterEphemeral(runId, ephemeralRun.closing)
+    slot = await site.threads.runSlots.enterEphemeral(ephemeralRun.closing, options.abortSignal)
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
     const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))

@@ -321,9 +321,10 @@ export const undoneWorkingMemory = having({ version: count }, ['version'])
 export const workflow = having(
   {
     id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text,
-    steps: listOf(having({ type: text, id: text, steps: listOf(record) }, ['type', 'id'])),
+    steps: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])),
+    schedules: listOf(having({ id: text, cron: text, timezone: text }, ['id', 'cron'])),
   },
-  ['id', 'name', 'steps'],
+  ['id', 'name', 'steps', 'schedules'],
 )
 export const workflowsById: JSONSchema = { type: 'object', additionalProperties: workflow }
 export const startedRun = having({ runId: text }, ['runId'])
@@ -332,9 +333,9 @@ const workflowStep = having({ path: text, stepId: text, status: text, attempts: 
 export const workflowRun = having(
   {
     runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, path: listOf(workflowStep),
-    suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
+    stepExecutionPath: listOf(text), suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
   },
-  ['runId', 'status', 'state', 'steps', 'path'],
+  ['runId', 'status', 'state', 'steps', 'path', 'stepExecutionPath'],
 )
 const workflowRunInfo = having(
   { runId: text, workflowId: text, status: text, resourceId: text, createdAt: text, updatedAt: text },

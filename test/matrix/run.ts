@@ -1,120 +1,53 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { domains, engines, suites, type Engine, type Suite } from './cells.ts'
+import { cells, table, writePage } from './page.ts'
+import { Saved } from './saved.ts'
+import { runSuite } from './suite.ts'
 
-const usage = `npm run test:matrix -- [--engines memory,file,client,postgres,postgres+redis] [--only <part of a path>] [--minutes 20]
+const usage = `npm run test:matrix -- [--engines ${engines.join(',')}] [--suites ${suites.join(',')}]
+  [--workers 2] [--minutes 20] [--fresh] [--write]
 
-Runs the suites of every domain on each engine, one engine after the other, and prints a table of the tests that passed, failed and were skipped.
-A test of a suite that names its own store counts on every engine: it is the same everywhere. Each folder of suites is a process of its own, which is
-ended after so many minutes and then counts as failed; a line says how long it took.`
+Runs the suites of every domain on each engine and prints a table of the tests that passed, failed and were skipped. A test of a suite that names its own
+store counts on every engine: it is the same everywhere. Each suite on each engine is a process of its own, which is ended after so many minutes and then has
+no result. What a suite found is saved at once: a second call goes on with those that have no result of this commit. --fresh runs all that are named again, and
+--write puts the table of all that is saved into docs/reliability.md.`
 
-const titles: Readonly<Record<string, string>> = {
-  memory: '`:memory:`', file: 'file', client: '`@libsql/client`', postgres: 'PostgreSQL', 'postgres+redis': 'PostgreSQL + Redis',
-}
-const domains = ['threads', 'memory', 'notifications', 'schedules', 'subscriptions', 'recall', 'watches'] as const
-type Domain = (typeof domains)[number]
-const folders: Readonly<Record<string, Domain>> = {
-  thread: 'threads', lanes: 'threads', memory: 'memory', inbox: 'notifications', schedule: 'schedules', sources: 'subscriptions',
-}
-
-interface Results {
-  testResults: Array<{
-    name: string; message?: string
-    assertionResults: Array<{ status: string; fullName: string; title: string; failureMessages?: string[] }>
-  }>
-}
-
-/** What runs on an engine, one after the other. */
-const parts = ['test/matrix/', ...Object.keys(folders).map((folder) => `test/${folder}/`)]
-
-const root = join(import.meta.dirname, '../..')
 const { values } = parseArgs({ options: {
-  engines: { type: 'string', default: Object.keys(titles).join(',') }, only: { type: 'string', default: '' }, help: { type: 'boolean', default: false },
-  minutes: { type: 'string', default: '20' },
+  engines: { type: 'string', default: engines.join(',') }, suites: { type: 'string', default: suites.join(',') },
+  workers: { type: 'string', default: '2' }, minutes: { type: 'string', default: '20' },
+  fresh: { type: 'boolean', default: false }, write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
 } })
+const root = join(import.meta.dirname, '../..')
 const print = (line: string) => process.stdout.write(`${line}\n`)
 if (values.help) print(usage)
-else process.exitCode = await matrix(values.engines.split(','))
+else process.exitCode = await matrix(named(values.engines, engines), named(values.suites, suites))
 
-async function matrix(engines: readonly string[]): Promise<number> {
-  const columns: Array<Map<Domain, { passed: number; failed: number; skipped: number }>> = []
-  let failed = 0
-  for (const engine of engines) {
-    const began = performance.now()
-    const testResults: Results['testResults'] = []
-    for (const part of values.only === '' ? parts : [values.only]) {
-      const since = performance.now()
-      const results = await runOn(engine, part)
-      const seconds = Math.round((performance.now() - since) / 1000)
-      if (results) testResults.push(...results.testResults)
-      else failed += 1
-      const tests = results?.testResults.flatMap(({ assertionResults }) => assertionResults).length
-      print(`${engine}: ${part}: ${tests === undefined ? `no results within ${values.minutes} minutes` : `${tests} tests`}, ${seconds} s`)
-    }
-    const counts = new Map(domains.map((domain) => [domain, { passed: 0, failed: 0, skipped: 0 }]))
-    for (const { name, message, assertionResults } of testResults) {
-      const path = relative(root, name)
-      if (assertionResults.length === 0) {
-        failed += 1
-        print(`  failed on ${engine}: ${path}: ${message ?? ''}`)
-      }
-      for (const { status, title, fullName, failureMessages = [] } of assertionResults) {
-        const count = counts.get(domainOf(path, title, fullName))
-        if (!count) continue
-        const kind = status === 'passed' ? 'passed' : status === 'failed' ? 'failed' : 'skipped'
-        count[kind] += 1
-        if (kind !== 'failed') continue
-        failed += 1
-        print(`  failed on ${engine}: ${path}: ${fullName}\n    ${(failureMessages[0] ?? '').split('\n', 1)[0] ?? ''}`)
-      }
-    }
-    print(`${engine}: ${Math.round((performance.now() - began) / 1000)} s`)
-    columns.push(counts)
-  }
-  print(`\n| passed / failed / skipped | ${engines.map((engine) => titles[engine] ?? engine).join(' | ')} |\n|---|${engines.map(() => '---|').join('')}`)
-  for (const domain of domains) {
-    const cells = columns.map((counts) => {
-      const { passed = 0, failed: broken = 0, skipped = 0 } = counts.get(domain) ?? {}
-      return `${passed} / ${broken} / ${skipped}`
-    })
-    print(`| ${domain} | ${cells.join(' | ')} |`)
-  }
-  return failed === 0 ? 0 : 1
+function named<Name extends string>(given: string, known: readonly Name[]): Name[] {
+  return given.split(',').map((one) => {
+    const name = known.find((other) => other === one)
+    if (name === undefined) throw new Error(`${one} is none of ${known.join(', ')}.`)
+    return name
+  })
 }
 
-/** Suites of conformance name their domain; tests of recall are found by their file. */
-function domainOf(path: string, title: string, fullName: string): Domain {
-  if (path.startsWith('test/matrix/')) return domains.find((domain) => title.startsWith(`${domain}: `)) ?? (fullName.startsWith('recall') ? 'recall' : 'threads')
-  if (/recall|embed|vector|first-search|repeated-questions/.test(path)) return 'recall'
-  return folders[path.split('/')[1] ?? ''] ?? 'threads'
-}
-
-/** Undefined if it had to be ended. */
-async function runOn(engine: string, part: string): Promise<Results | undefined> {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-matrix-'))
-  try {
-    const output = join(folder, 'results.json')
-    const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-    const args = [vitest, 'run', '--config', 'vitest.matrix.config.ts', '--reporter=json', `--outputFile=${output}`, part]
-    // With the processes of its tests, a process group of its own.
-    const child = spawn(process.execPath, args, {
-      cwd: root, stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, HEED_STORES: engine }, detached: true,
-    })
-    const end = () => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'))
-    const timer = setTimeout(end, Number(values.minutes) * 60_000)
-    const stop = () => {
-      end()
-      process.exit(130)
-    }
-    process.once('SIGINT', stop)
-    await once(child, 'close')
-    process.removeListener('SIGINT', stop)
-    clearTimeout(timer)
-    return existsSync(output) ? (JSON.parse(readFileSync(output, 'utf8')) as Results) : undefined
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+async function matrix(onEngines: readonly Engine[], ofSuites: readonly Suite[]): Promise<number> {
+  const saved = await Saved.open(root)
+  if (saved.version.endsWith('+')) print('Files differ from the commit: nothing is taken from an earlier call.')
+  const left = onEngines.flatMap((engine) => ofSuites.map((suite) => ({ engine, suite })))
+    .filter(({ engine, suite }) => values.fresh || !saved.isDone(engine, suite))
+  for (const [nth, { engine, suite }] of left.entries()) {
+    print(`${nth + 1} of ${left.length}: ${suite} on ${engine}`)
+    const result = await runSuite(root, engine, suite, { minutes: Number(values.minutes), workers: values.workers })
+    await saved.keep({ ...result, engine, suite, version: saved.version, at: new Date().toISOString().slice(0, 10) })
+    const counts = domains.map((domain) => result.counts[domain]).filter((count) => count !== undefined)
+    const sum = (kind: 'passed' | 'failed' | 'skipped') => counts.reduce((total, count) => total + count[kind], 0)
+    print(`  ${result.unknown ?? `${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`}, ${result.seconds} s`)
+    for (const { test, why } of result.failures) print(`  failed: ${test}\n    ${why}`)
   }
+  print(`\n${table(saved.all)}`)
+  if (values.write) print(await writePage(root, saved.all))
+  const wrong = cells(saved.all).filter(({ engine, failed, missing }) => onEngines.includes(engine) && (failed > 0 || missing.some((suite) => ofSuites.includes(suite))))
+  for (const { engine, domain, failed, missing } of wrong) print(`${domain} on ${engine}: ${failed} failed${missing.length > 0 ? `, no result of ${missing.join(', ')}` : ''}`)
+  return wrong.length === 0 ? 0 : 1
 }

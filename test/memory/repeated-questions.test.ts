@@ -4,6 +4,7 @@ import { Agent, Memory, type AnyEmbeddingModel } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
+import { allIsEmbedded } from './kept.ts'
 
 const block = (prompt: LanguageModelV4Prompt | undefined) => texts(prompt ?? []).filter((text) => text.startsWith('user: <recalled-messages>')).join('\n')
 
@@ -89,7 +90,7 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
     const memory = new Memory({ storage: make().store(), embedder: weather })
     await memory.createThread({ threadId: 't', resourceId: 'ada' })
     await memory.saveMessages({ threadId: 't', messages: ["What's the capital of France?", 'The weather is nice today.'].map((content, at) => ({ id: `m-${at}`, role: 'user', content })) })
-    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    await allIsEmbedded(memory)
     const { hits = [] } = await memory.recall({ threadId: 't', vectorSearchString: "What's the temperature outside?" })
     expect(hits[0]?.messageId).toBe('m-1')
     expect(hits.map(({ reasons }) => reasons.words)).toEqual([0, 0])
@@ -117,7 +118,7 @@ describe.each(placeKinds())('questions that are asked again, $name', ({ make }) 
       await memory.createThread({ threadId: `t-${at}`, resourceId: 'ada' })
       await memory.saveMessages({ threadId: `t-${at}`, messages: [{ id: `m-${at}`, role: 'user', content }] })
     }
-    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    await allIsEmbedded(memory)
     const search = async (vectorSearchString: string) => (await memory.recall({ resourceId: 'ada', threadId: 't-0', vectorSearchString, threadConfig: { semanticRecall: { scope: 'resource', topK: 3 } } })).hits?.map(({ messageId }) => messageId)
     expect((await search('Which temperature does the thermometer outside show today?'))?.[0]).toBe('m-6')
     // A word that only one message has still counts in full.

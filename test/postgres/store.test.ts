@@ -4,12 +4,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { PgStore, PostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { Dialect } from '../../src/store/postgres/dialect.ts'
+import { migrate } from '../../src/store/postgres/migrations.ts'
 import { steps } from '../../src/store/postgres/schema.ts'
-import { connectClient } from '../../src/store/postgres/sessions.ts'
+import { connectClient, Session } from '../../src/store/postgres/sessions.ts'
 import {
   acceptOne, commit, finish, ids, persisted, row, rowIds, scope, send, start, threadId,
 } from '../../src/store/conformance/fixture.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { longThread, seed } from './seeding.ts'
 import { newSchema, password, startServer, type Server, noPostgres, whyNoPostgres } from './server.ts'
 import { newPlace } from './stores.ts'
 
@@ -65,6 +68,28 @@ describe.skipIf(noPostgres)(`a turn${whyNoPostgres}`, () => {
     // A heartbeat of the process that falls into the turn is one round trip.
     expect(trips.filter((count) => count > 1)).toEqual([2])
     expect(trips.length).toBeGreaterThanOrEqual(2)
+  })
+
+  it('[Q1.1] [Q1.8] takes at most four round trips of all writes at first, and then two or three', async () => {
+    const place = await newPlace()
+    // No heartbeat falls into a later turn.
+    const clock = virtualClock(Date.now())
+    const storage = place.open({ clock })
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
+    const heed = new Heed({ agents: { agent }, storage, logger: silentLogger, clock })
+    onTestFinished(() => heed.close())
+    await heed.start()
+    await place.open().createThread({ id: 't', resourceId: 'r', now: Date.now() })
+    const trips: number[] = []
+    storage.onTransaction = (mode, count) => void (mode === 'write' && trips.push(count))
+    const turn = async (text: string) => {
+      await agent.sendMessage(text, { threadId: 't', resourceId: 'r' }).outcome
+      await expect.poll(async () => (await storage.getThread({ threadId: 't' }))?.status).toBe('idle')
+      return trips.splice(0).reduce((sum, count) => sum + count, 0)
+    }
+    // With the first heartbeat of a process that has a lease.
+    expect(await turn('Hi.')).toBeLessThanOrEqual(4)
+    for (const text of ['And?', 'And then?', 'Go on.']) expect([2, 3]).toContain(await turn(text))
   })
 
   it('[Q1.8] commits each step of its run in one round trip; a notification takes two, and a read one', async () => {
@@ -157,6 +182,35 @@ describe.skipIf(noPostgres)(`a store that cannot be opened${whyNoPostgres}`, () 
     await open({ schemaName }).open()
     await query(`INSERT INTO "${schemaName}".heed_schema (version, code_from) VALUES (${steps.length + 2}, ${steps.length + 2})`)
     await expect(open({ schemaName }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: steps.length + 2, known: steps.length } })
+  })
+
+  it.each([1, steps.length - 2, steps.length - 1])('[Q2.13] brings tables of schema %i to the present one, with all that they hold, once where several processes open them', async (version) => {
+    const [older, fresh] = [newSchema(), newSchema()]
+    const client = await connectClient({ connectionString: server.url })
+    await migrate(new Session(client, () => {}), new Dialect(older), 'it', steps.slice(0, version))
+    await seed(async (text) => ({ rows: (await query(text)) as never }), older, { messages: 40, threads: 5 })
+    await client.end()
+    const stores = await Promise.all(Array.from({ length: 3 }, async () => {
+      const store = open({ schemaName: older })
+      await store.open()
+      return store
+    }))
+    await open({ schemaName: fresh }).open()
+    const definitions = (schema: string) => query(`SELECT kind, text FROM (
+      SELECT 'column' AS kind, table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') AS text
+        FROM information_schema.columns WHERE table_schema = '${schema}'
+      UNION SELECT 'index', replace(indexdef, '${schema}', '') FROM pg_indexes WHERE schemaname = '${schema}'
+      UNION SELECT 'function', replace(pg_get_functiondef(p.oid), '${schema}', '') FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = '${schema}'
+      UNION SELECT 'trigger', replace(pg_get_triggerdef(t.oid), '${schema}', '') FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '${schema}' AND NOT t.tgisinternal
+      UNION SELECT 'version', string_agg(version::text, ' ' ORDER BY version) FROM "${schema}".heed_schema) AS d ORDER BY kind, text`)
+    const migrated = await definitions(older)
+    expect(migrated.length).toBeGreaterThan(100)
+    expect(migrated).toEqual(await definitions(fresh))
+    const [store] = stores as [PostgresStore]
+    expect(await rowIds(store, longThread.threadId)).toHaveLength(40)
+    await acceptOne(store, send('new', { ...persisted, ...longThread }))
+    expect((await rowIds(store, longThread.threadId)).at(-1)).toBe('new')
   })
 
   it('[Q2.4] creates the tables once, if several processes open a new database', async () => {

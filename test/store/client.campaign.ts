@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import { notificationConformance, scheduleConformance, storeConformance, type StoreHarness } from '../../src/testing/index.ts'
 import { copyEmptyOfClient } from './empty-database.ts'
+import { fileClient } from './file-client.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-client-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -19,7 +19,7 @@ const prepared = () => ready(`file:${copyEmptyOfClient(join(folder, `${count++}.
 
 /** What a server would be asked is asked of a file here, through the same client. */
 async function ready(url: string): Promise<LibSQLStore> {
-  const store = new LibSQLStore({ url, client: createClient({ url }) })
+  const store = new LibSQLStore({ url, client: fileClient(url) })
   opened.push(store)
   await store.open()
   return store

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client'
 import { afterAll, afterEach } from 'vitest'
 import {
   notificationWriterConformance, scheduleWriterConformance, storeWriterConformance, subscriptionWriterConformance,
@@ -11,6 +10,7 @@ import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import type { Meeting } from './no-locks.ts'
 import { copyEmptyFile, copyEmptyOfClient } from './empty-database.ts'
+import { fileClient } from './file-client.ts'
 import { SecondConnection } from './second-connection.ts'
 
 export type Tried = 'memory' | 'notifications' | 'schedules' | 'subscriptions' | 'watches'
@@ -55,7 +55,7 @@ export const file: Engine = { first: (path) => opened(new LibSQLStore({ url: `fi
 /** What a server would be asked is asked of a file here. */
 function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> {
   const url = `file:${path}`
-  return opened(new LibSQLStore({ url, client: createClient({ url }) }))
+  return opened(new LibSQLStore({ url, client: fileClient(url) }))
 }
 export const client: Engine = { first: (path) => through(copyEmptyOfClient(path)), second: through }
 

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client'
 import { afterAll, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { HeedError } from '../../src/base/errors.ts'
@@ -14,6 +13,7 @@ import { RedisBus } from '../../src/bus/redis/index.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
 import { RedisServer } from '../redis/redis-server.ts'
 import { copyEmptyFile, copyEmptyOfClient } from '../store/empty-database.ts'
+import { fileClient } from '../store/file-client.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
 export interface Place {
@@ -22,6 +22,8 @@ export interface Place {
 
 export interface PlaceKind {
   name: string
+  /** False where a text column can't have the character U+0000. */
+  storesNul?: boolean
   make(options?: { clock?: Clock }): Place
 }
 
@@ -55,9 +57,10 @@ export function sharedPlaceKinds(): [PlaceKind, ...PlaceKind[]] {
   return [engine ? engine() : fileKind()]
 }
 
-const postgresKind: PlaceKind = { name: 'PostgreSQL', make: lazily }
+const postgresKind: PlaceKind = { name: 'PostgreSQL', storesNul: false, make: lazily }
 const redisKind: PlaceKind = {
   name: 'PostgreSQL and Redis',
+  storesNul: false,
   make(options) {
     const place = lazily(options)
     return { store: () => Object.assign(place.store(), { bus: () => new RedisBus({ url: redis?.url ?? '' }) }) }
@@ -70,11 +73,13 @@ function clientKind(): PlaceKind {
   const newPath = filesOfSuite()
   return {
     name: '@libsql/client',
+    // What its driver of files returns ends there.
+    storesNul: false,
     make(options = {}) {
       const path = copyEmptyOfClient(newPath())
       const url = `file:${path}`
       const bus = () => new LibSQLBus(() => Promise.resolve(path))
-      return { store: () => Object.assign(new LibSQLStore({ url, client: createClient({ url }), ...options }), { bus }) }
+      return { store: () => Object.assign(new LibSQLStore({ url, client: fileClient(url), ...options }), { bus }) }
     },
   }
 }
@@ -140,7 +145,8 @@ const opened: Heed[] = []
 /** A Heed that is closed after the test. It logs nothing by default. */
 export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger' | 'notifications'> = {}): Heed<Agents> {
   const heed = new Heed<Agents>({ agents, storage, logger: silentLogger, ...more })
-  if (opened.length === 0) onTestFinished(async () => void (await Promise.all(opened.splice(0).map((one) => one.close()))))
+  // The first hook that runs, which is the last that was added, closes all: before the places of any of them.
+  onTestFinished(async () => void (await Promise.all(opened.splice(0).map((one) => one.close()))))
   opened.push(heed as unknown as Heed)
   return heed
 }

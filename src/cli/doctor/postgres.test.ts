@@ -23,5 +23,9 @@ it('[B4.1] reports what a server tells of failovers, speed, locks and updates', 
   expect(await wrong({ waiting: 1 })).toEqual(['locks: 1 session has waited for a lock for more than a second.'])
   expect(await wrong({ updates: { all: 20_000, hot: 400 } })).toEqual(['updates: Only 2 % of the updates stay within their page (HOT).'])
   expect(await wrong({ updates: { all: 400, hot: 0 } })).toEqual([])
+  const listen = (version: string) => [`listen: PostgreSQL ${version} may reject LISTEN with "could not access status of transaction", until it is restarted.`]
+  expect(await wrong({ version: '18.1', versionNumber: 180_001 })).toEqual(listen('18.1'))
+  expect(await wrong({ version: '14.20', versionNumber: 140_020 })).toEqual(listen('14.20'))
+  for (const versionNumber of [180_002, 170_008, 140_021, 190_000]) expect(await wrong({ versionNumber })).toEqual([])
   expect(await wrong({ takesBatches: false, waiting: 1 })).toEqual(['batches: Statements that are sent together are not answered: this is a pooler that can not be used.'])
 })

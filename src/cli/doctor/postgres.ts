@@ -9,6 +9,8 @@ interface OnPostgres {
 }
 
 const oldestVersion = 140_000
+/** By major version, the first that keeps what LISTEN reads. Earlier ones delete it while notifications wait. Later majors have the fix. */
+const firstKeepingNotifications: Readonly<Record<number, number>> = { 14: 21, 15: 16, 16: 12, 17: 8, 18: 2 }
 const skewMs = 2_000
 const longTransaction = 60
 const slowTripMs = 5
@@ -32,7 +34,7 @@ export async function checkPostgres(store: OnPostgres, name: string): Promise<Fi
   if (facts.versionNumber < oldestVersion) {
     return [fail('postgres', `PostgreSQL ${facts.version} is too old.`, `Install ${oldestVersion / 10_000} or newer.`)]
   }
-  const found = [ok('postgres', `PostgreSQL ${facts.version} answers.`)]
+  const found = [ok('postgres', `PostgreSQL ${facts.version} answers.`), ...defects(facts)]
   if (facts.isReplica) {
     return [...found, fail('replica', `${name} is a replica, which can not be written.`, 'Use the address of its primary.')]
   }
@@ -48,6 +50,17 @@ export async function checkPostgres(store: OnPostgres, name: string): Promise<Fi
     ...found, ...rights(facts), ...schemaOf(facts, name), ...server(facts), ...failover(facts), ...speed(facts),
     ...connections(facts, store.most),
   ]
+}
+
+/** Of the server, which a newer one of the same major version does not have. */
+function defects({ version, versionNumber }: PostgresFacts): Finding[] {
+  const [major, minor] = [Math.floor(versionNumber / 10_000), versionNumber % 10_000]
+  const first = firstKeepingNotifications[major] ?? 0
+  if (minor >= first) return []
+  return [warn(
+    'listen', `PostgreSQL ${version} may reject LISTEN with "could not access status of transaction", until it is restarted.`,
+    `Install ${major}.${first} or newer. Meanwhile sweeps find the work.`,
+  )]
 }
 
 /** What a failover would cost. */

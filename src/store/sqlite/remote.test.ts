@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { acceptOne, persisted, rejectsWith, rowIds, scope, send } from '../conformance/fixture.ts'
+import { decided, note, now } from '../conformance/notifications/fixture.ts'
 import type { LibSQLClient } from './remote.ts'
 import { LibSQLStore } from './store.ts'
 
@@ -97,6 +98,38 @@ describe('a database that is reached through a client', () => {
     expect(await store.getThread(scope)).toBeNull()
     await acceptOne(store, send('a', persisted))
     expect(await rowIds(store)).toEqual(['a'])
+  })
+
+  it('reads many notifications once when they are decided, and not again after each write', async () => {
+    const url = newURL()
+    const client: LibSQLClient = createClient({ url })
+    const inbox = await through(url, client).getStore('notifications')
+    const ids = Array.from({ length: 100 }, (_, nth) => `n${nth}`)
+    await inbox?.ingest(ids.map((id) => note(id)))
+    let [statements, trips] = [0, 0]
+    const begin = client.transaction.bind(client)
+    vi.spyOn(client, 'transaction').mockImplementation(async (mode) => {
+      const transaction = await begin(mode)
+      const { execute, batch } = transaction
+      const count = (sent: number) => {
+        statements += sent
+        trips += 1
+      }
+      transaction.execute = (statement) => {
+        count(1)
+        return execute.call(transaction, statement)
+      }
+      transaction.batch = (sent) => {
+        count(sent.length)
+        return batch ? batch.call(transaction, sent) : Promise.all(sent.map((one) => execute.call(transaction, one)))
+      }
+      return transaction
+    })
+    const settled = await inbox?.settle(ids.map((id) => decided(id, { deliverAt: now + 60_000 })))
+    expect(settled?.filter(({ applied, record }) => applied && record?.deliverAt?.getTime() === now + 60_000)).toHaveLength(100)
+    // A read and a write of each, and the number of the change.
+    expect(statements).toBeLessThanOrEqual(210)
+    expect(trips).toBeLessThanOrEqual(4)
   })
 
   it('of a newer version is refused', async () => {

@@ -6,7 +6,7 @@ import { LibSQLStore, LibSQLVector } from '../../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { thrownBy } from '../../agent/asking.ts'
 import { texts } from '../../thread/said.ts'
-import { kept } from '../kept.ts'
+import { allIsEmbedded, kept } from '../kept.ts'
 import { newFile } from '../../new-file.ts'
 
 const said = (thread: string) => ({ memory: { thread, resource: 'user-1' } })
@@ -37,7 +37,7 @@ describe('every call about recall', () => {
     for (const text of ['It must be finished; finish by the 4th.', 'Tea or coffee?', 'Nice weather.', 'My cat is ill.']) await agent.generate(text, said('thread-123'))
     const memory = await agent.getMemory()
     expect((await memory.recall({ threadId: 'thread-123', perPage: 50 })).messages).toHaveLength(8)
-    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    await allIsEmbedded(memory)
     const search = { threadId: 'thread-123', vectorSearchString: 'What did we say about the project deadline?' }
     const { messages, hits } = await memory.recall({ ...search, threadConfig: { semanticRecall: true } })
     expect(hits?.[0]?.text).toBe('It must be finished; finish by the 4th.')
@@ -53,7 +53,7 @@ describe('every call about recall', () => {
     const { agent } = desk({ storage, vector, embedder: dates })
     await agent.generate('Hand it in: due on Friday.', said('thread-1'))
     const memory = await agent.getMemory()
-    await expect.poll(async () => (await memory.recallStatus()).embedders[0]?.complete).toBe(true)
+    await allIsEmbedded(memory)
     expect((await memory.recall({ threadId: 'thread-1', vectorSearchString: 'deadline' })).hits?.[0]?.text).toContain('Friday')
   })
 

@@ -38,10 +38,22 @@ function checkItems(statements: Statements, items: readonly NewNotification[]): 
   checkUsage(statements, first.resourceId, first.quota, { bytes })
 }
 
-/** Writes decisions about records that are pending and not being sent. */
+/**
+ * Writes decisions about records that are pending and not being sent. All are read before the first is written: a database elsewhere is
+ * then asked once, and not again after each write.
+ */
 export function settleAll(statements: Statements, settlements: readonly Settlement[], newId: () => string): Settled[] {
   const dueNow: DueNow = []
-  const settled = settlements.map((settlement) => settle(statements, settlement, { dueNow, newId }))
+  const rows = settlements.map(({ threadId, id }) => statements.one<NotificationRow>(sql.byId, threadId, id))
+  const changed = new Set<number>()
+  const settled = settlements.map((settlement, nth) => {
+    const row = rows[nth]
+    // A decision about the same record, or one that moves its batch, may have changed it.
+    const isAsRead = row === undefined || (row.batch === null && !changed.has(row.key))
+    if (row) changed.add(row.key)
+    const { threadId, id } = settlement
+    return settle(statements, isAsRead ? row : statements.one<NotificationRow>(sql.byId, threadId, id), settlement, { dueNow, newId })
+  })
   takeDueSummaries(statements, dueNow)
   return settled
 }
@@ -175,9 +187,9 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 
-function settle(statements: Statements, settlement: Settlement, { dueNow, newId }: Settling): Settled {
-  const { threadId, id } = settlement
-  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+function settle(
+  statements: Statements, row: NotificationRow | undefined, settlement: Settlement, { dueNow, newId }: Settling,
+): Settled {
   if (!row) return { applied: false }
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
   const decided = decide(statements, row, settlement, newId)

@@ -3,7 +3,7 @@ import type { Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import { isOver } from './plan/machine.ts'
 import type { WorkflowGraph } from './plan/graph.ts'
-import { resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
+import { errorOf, resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
 
 /** Names the run that a hook is called for. */
 interface HookedRun {
@@ -31,6 +31,7 @@ export type WorkflowEnded<Output = unknown, State = unknown> = Ended<WorkflowRes
 
 /** What `onError` is called with: the result of a run that failed, or that a processor refused. */
 export type WorkflowFailed<Output = unknown, State = unknown> = Failed<WorkflowResult<Output, State>> & HookedRun & {
+  error: Error
   abortSignal: AbortSignal
 }
 
@@ -65,7 +66,10 @@ export async function callEndHooks(
     for (const name of ['onFinish', 'onError'] as const) {
       const hook = graph.hooks?.[name]
       if (!hook || (name === 'onError' && !isFailure(status))) continue
-      const ended = { ...resultOf(graph, stored), workflowId, resourceId, requestContext, abortSignal: signal }
+      const ended = {
+        ...resultOf(graph, stored), ...(name === 'onError' ? { error: errorOf(stored.head.error) } : {}), workflowId, resourceId, requestContext,
+        abortSignal: signal,
+      }
       const called = Promise.resolve().then(() => hook(ended as never)).catch((error: unknown) => {
         logger.error(`${name} of a workflow failed`, { workflowId, runId, error: describe(error) })
       })

@@ -114,9 +114,13 @@ export function storedScheduleId(workflowId: string, id: string): string {
 }
 
 /** The run that an occurrence starts. Its id is the same in every process, so that it starts once. */
-export function scheduledRunId(workflowId: string, storedId: string, at: number): string {
-  const id = storedId.slice(storedScheduleId(workflowId, '').length)
-  return `${scheduledPrefix}${id}:${new Date(at).toISOString()}`
+export function scheduledRunId(record: ScheduleRecord, at: number): string {
+  return `${scheduledPrefix}${ownId(record)}:${new Date(at).toISOString()}`
+}
+
+/** The id that the code has. In the store it may have a suffix. */
+function ownId({ signal }: ScheduleRecord): string {
+  return String(signal.contents)
 }
 
 /** What the store has of a schedule besides its times. */
@@ -130,8 +134,8 @@ export function scheduledStart({ threadId, agentId, signal }: ScheduleRecord): S
   return threadId === agentId ? (signal.metadata as { start?: ScheduledStart } | undefined)?.start ?? {} : undefined
 }
 
-export function scheduleInfo(workflowId: string, record: ScheduleRecord): WorkflowScheduleInfo {
-  const { id, timing, signal, agentId, resourceId, status, nextAt, lastAt, lastSignalId, lastError } = record
+export function scheduleInfo(record: ScheduleRecord): WorkflowScheduleInfo {
+  const { timing, signal, agentId, resourceId, status, nextAt, lastAt, lastSignalId, lastError } = record
   const { cron = '', timeZone } = timing as { cron?: string; timeZone?: string }
   const { start: { inputData } = {}, metadata } = (signal.metadata ?? {}) as { start?: ScheduledStart; metadata?: JSONObject }
   const info: Partial<WorkflowScheduleInfo> & Record<string, unknown> = {
@@ -139,5 +143,5 @@ export function scheduleInfo(workflowId: string, record: ScheduleRecord): Workfl
     lastRunId: lastSignalId, lastError,
   }
   const known = Object.fromEntries(Object.entries(info).filter(([, value]) => value !== undefined))
-  return { id: id.slice(storedScheduleId(workflowId, '').length), cron, status, ...known }
+  return { id: ownId(record), cron, status, ...known }
 }

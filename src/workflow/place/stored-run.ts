@@ -149,7 +149,7 @@ function stepRecord(graph: WorkflowGraph, row: StepRow): StepRecord {
 }
 
 /** The error of a run, from what is stored of it. */
-function errorOf(stored: JSONObject | undefined): Error {
+export function errorOf(stored: JSONObject | undefined): Error {
   const { code, message, details } = stored ?? {}
   const known = typeof code === 'string' ? (code as HeedErrorCode) : 'step_failed'
   return new HeedError(known, typeof message === 'string' ? message : 'The run failed.', {

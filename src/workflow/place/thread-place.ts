@@ -209,23 +209,26 @@ export class ThreadPlace implements RunPlace {
     const { schedules } = this.#site()
     // A storage without schedules has none to remove.
     if (wanted.length === 0 && !(await schedules.isKnown())) return
+    const found = await this.#schedules()
     const kept = new Set<string>()
     for (const schedule of wanted) {
-      const { id, cron, timezone, resourceId = this.#runner.id } = schedule
+      const { cron, timezone, resourceId = this.#runner.id } = schedule
+      const id = storedScheduleId(this.#workflowId, schedule.id)
+      const former = found.find((one) => one.id === id && one.resourceId !== resourceId)
+      if (former) await schedules.remove({ id, resourceId: former.resourceId })
       const signal = scheduleSignal(schedule, new Date(runtime.clock.now()).toISOString())
       const stored = await schedules.create(this.#runner, signal, {
-        id: storedScheduleId(this.#workflowId, id), threadId: this.#runner.id, resourceId, cron,
-        ...(timezone === undefined ? {} : { timeZone: timezone }),
+        id, threadId: this.#runner.id, resourceId, cron, ...(timezone === undefined ? {} : { timeZone: timezone }),
       })
       kept.add(stored.id)
     }
-    for (const { id, resourceId } of await this.#schedules()) if (!kept.has(id)) await schedules.remove({ id, resourceId })
+    for (const { id, resourceId } of found) if (!kept.has(id)) await schedules.remove({ id, resourceId })
   }
 
   async listSchedules(): Promise<WorkflowScheduleInfo[]> {
     await this.register().open()
     if (!(await this.#site().schedules.isKnown())) return []
-    return (await this.#schedules()).map((record) => scheduleInfo(this.#workflowId, record))
+    return (await this.#schedules()).map(scheduleInfo)
   }
 
   /** Those that start runs: their thread is no run, but the workflow. */
@@ -246,7 +249,7 @@ export class ThreadPlace implements RunPlace {
   async #startScheduled(record: ScheduleRecord, at: number): Promise<string | undefined> {
     const start = scheduledStart(record)
     if (!start) return undefined
-    const runId = scheduledRunId(this.#workflowId, record.id, at)
+    const runId = scheduledRunId(record, at)
     const run = new WorkflowRun(this.#graph(), this, { runId, resourceId: record.resourceId }, () => runId)
     await run.beginScheduled(start)
     return runId

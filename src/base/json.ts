@@ -43,6 +43,18 @@ export function isDeep(text: string): boolean {
   return false
 }
 
+/**
+ * The text of a value that leaves the process. JSON has no bigint, which the validated value of a schema may contain: it is written as a
+ * text of its digits.
+ */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner))
+  }
+}
+
 /** JSON with sorted keys: equal for equal values. */
 export function orderedJSON(value: unknown): string {
   return JSON.stringify(value, sortKeys)

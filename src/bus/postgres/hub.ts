@@ -1,5 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
+import { jsonText } from '../../base/json.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { fail, type Connect, type NotifyClient } from './client.ts'
@@ -80,7 +81,7 @@ export class Hub {
   }
 
   send(namespace: string, from: string, message: BusMessage, to?: string): void {
-    const text = JSON.stringify(message)
+    const text = jsonText(message)
     for (const member of this.#members) {
       if (member.namespace !== namespace || member.id === from || (to !== undefined && to !== member.id)) continue
       // A handler is never called inside of `send`.

@@ -26,7 +26,7 @@ export function fileClient(url: string): LibSQLClient {
     while (hasMetWriter && open > 0) await new Promise<void>((resolve) => waiting.push(resolve))
     if (!hasMetWriter) return
     hasMetWriter = false
-    await client.reconnect()
+    client.reconnect()
   }
   const begin = async (mode: 'write' | 'read' | 'deferred'): Promise<LibSQLTransaction> => {
     open += 1

@@ -183,6 +183,7 @@ async function explained(memory: Either): Promise<void> {
   const missing = async (args: object) => (await explain({ message: { id: 'm-1' }, ...args }))[0]?.missing
   expect((await explain({})).map(({ messageId }) => messageId)).toEqual(['m-1'])
   expect(await explain({ message: { id: 'm-1', threadId: 't' } })).toMatchObject([{ found: true, rank: 1 }])
+  await expect(explain({ message: { id: 'm-1', threadId: 'second' } })).rejects.toMatchObject({ code: 'not_found' })
   expect(await missing({ vectorSearchString: 'horses' })).toBe('unrelated')
   expect(await missing({ filter: { dateRange: { start: days[2] } } })).toBe('filter')
   expect(await missing({ filter: { dateRange: { end: days[0] } } })).toBe('filter')

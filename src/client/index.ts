@@ -169,6 +169,7 @@ function checkClientOptions(options: ClientOptions): void {
 export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ThreadRun, ToolDetails, WatchName } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
+export type { ExplainedRecall, RecallExplanation } from '../memory/semantic/explain.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
 export type { EditorClient, EditPage, RemoteEditableAgent } from './editor.ts'
 export type { RemoteVoiceEvent, VoiceConnectionEvent } from './voice/received-events.ts'

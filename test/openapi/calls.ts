@@ -289,6 +289,7 @@ export const calls: Calls = {
     post: ({ client }) => client.POST('/api/memory/messages/update', { params: { query: { agentId, resourceId } }, body: { messages: [{ id: 'sent-1', content: { metadata: { read: true } } }] } }),
   },
   '/api/memory/search': { get: ({ client }) => client.GET('/api/memory/search', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
+  '/api/memory/search/explanation': { get: ({ client }) => client.GET('/api/memory/search/explanation', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
   '/api/memory/threads/{threadId}/working-memory': {
     get: ({ client }) => client.GET('/api/memory/threads/{threadId}/working-memory', { params: ofMemory }),
     post: ({ client }) => client.POST('/api/memory/threads/{threadId}/working-memory', { params: ofMemory, body: { workingMemory: '# Ada' } }),

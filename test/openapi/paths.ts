@@ -363,6 +363,10 @@ export interface paths {
     /** The messages that match a search best, of a thread or of all threads of the resource */
     get: operations["getMemorySearch"];
   };
+  "/api/memory/search/explanation": {
+    /** Why a search finds its messages, or why it does not find one */
+    get: operations["getMemorySearchExplanation"];
+  };
   "/api/memory/threads/{threadId}/working-memory": {
     /** The working memory of a thread, or of its resource */
     get: operations["getMemoryThreadsThreadIdWorkingMemory"];
@@ -5904,6 +5908,67 @@ export interface operations {
             /** @enum {unknown} */
             searchScope: "thread" | "resource";
             searchType: string;
+            /** @constant */
+            incomplete?: true;
+            /** @enum {unknown} */
+            incompleteReason?: "indexing" | "vectors";
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Why a search finds its messages, or why it does not find one */
+  getMemorySearchExplanation: {
+    parameters: {
+      query: {
+        agentId?: string;
+        resourceId?: string;
+        searchQuery: string;
+        threadId?: string;
+        limit?: number;
+        memoryConfig?: {
+          [key: string]: unknown;
+        };
+        messageId?: string;
+        messageThreadId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description Why a search finds its messages, or why it does not find one */
+      200: {
+        content: {
+          "application/json": {
+            messages: ({
+                threadId: string;
+                messageId: string;
+                text: string;
+                found: boolean;
+                summary: string;
+                rank?: number;
+                score: number;
+                reasons: ({
+                    /** @enum {unknown} */
+                    reason: "words" | "wordsOfPair" | "meaning" | "meaningOfPair" | "previous" | "next" | "thread" | "wordsOfThread" | "length" | "time" | "question";
+                    value: number;
+                    points: number;
+                    text: string;
+                    words?: {
+                        word: string;
+                        weight: number;
+                      }[];
+                    cosine?: number;
+                  })[];
+                /** @enum {unknown} */
+                missing?: "rank" | "threshold" | "filter" | "unrelated" | "running" | "not_indexed" | "no_text";
+              })[];
             /** @constant */
             incomplete?: true;
             /** @enum {unknown} */

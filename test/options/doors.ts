@@ -210,6 +210,7 @@ const clients: Doors = {
   'MemoryClient.transferThread': (more) => client().memory().transferThread({ threadId: 't', resourceId: 'r', ...more }),
   'MemoryClient.listMessages': (more) => client().memory().listMessages({ threadId: 't', ...more }),
   'MemoryClient.search': (more) => client().memory().search({ searchQuery: 'x', ...more }),
+  'MemoryClient.explainRecall': (more) => client().memory().explainRecall({ searchQuery: 'x', ...more }),
   'MemoryClient.saveMessages': (more) => client().memory().saveMessages({ messages: [], ...more }),
   'MemoryClient.updateMessages': (more) => client().memory().updateMessages({ messages: [], ...more }),
   'MemoryClient.deleteMessages': (more) => client().memory().deleteMessages({ messageIds: [], ...more }),

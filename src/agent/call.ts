@@ -1,6 +1,7 @@
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { orderedJSON, type JSONObject, type JSONValue } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
+import type { RunEdit } from '../editor/contract.ts'
 import type { Site } from '../heed/site.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -108,11 +109,11 @@ async function decideEphemeral(agent: Askable, decision: RunDecision, follower: 
   suspended.followers.push(follower)
   if (!suspended.calls.every((other) => other.decision)) return
   site.ephemeralRuns.resume(runId)
-  const { options, step, calls, decided, followers } = suspended
+  const { options, step, calls, decided, edit, followers } = suspended
   const emit = (chunk: Chunk) => {
     for (const one of followers) one.emit(chunk)
   }
-  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls, decided } }
+  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls, decided, edit } }
   const running = ephemeral(agent, site, continued).then(({ result }) => result)
   running.then(
     (result) => {
@@ -150,7 +151,7 @@ interface EphemeralCall {
   inputCount: number
   options: AgentExecutionOptions
   /** The step in which the run was suspended, with its decided calls. */
-  continues?: { step: number; calls: readonly SuspendedCall[]; decided: ReadonlySet<string> }
+  continues?: { step: number; calls: readonly SuspendedCall[]; decided: ReadonlySet<string>; edit?: RunEdit | undefined }
   emit(chunk: Chunk): void
 }
 
@@ -162,16 +163,18 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
   try {
     slot = await site.threads.runSlots.enterEphemeral(ephemeralRun.closing, options.abortSignal)
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
-    const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
+    // It continues with the version that it began with.
+    const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace, edit: continues?.edit }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const onSuspend = (step: number, waiting: readonly WaitingCall[]) => {
-      const { abortSignal: _, ...given } = options
-      // It continues with the version that it began with.
-      const kept = setup.edit ? { ...given, agentVersion: setup.edit.version } : given
+      const { abortSignal: _, ...kept } = options
+      const { edit } = setup
       // A call with an id that was decided before: the id does not name the new request.
       const decided = new Set([...(continues?.decided ?? []), ...(continues?.calls.map(({ toolCallId }) => toolCallId) ?? [])])
       const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(decided.has(one.toolCallId) ? { again: true } : {}) }))
-      site.ephemeralRuns.suspend(runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, decided, followers: [] })
+      site.ephemeralRuns.suspend(
+        runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, decided, edit, followers: [] },
+      )
     }
     const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing, onSuspend))
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))

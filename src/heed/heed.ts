@@ -147,7 +147,7 @@ export class Heed<
     if (config.policies !== undefined) checkPolicies(config.policies)
     const policies = config.policies && withDeadline(config.policies, this.clock)
     this.policies = policies
-    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesOf !== 'function')
+    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesFor !== 'function')
       throw refused('editor', 'an editor of heed/editor: new HeedEditor()')
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)

@@ -36,6 +36,8 @@ const threadId = 'thread-1'
 const resourceId = 'user-1'
 const scope = { threadId, resourceId }
 const inAgent = { path: { agentId } }
+const blockId = 'tone'
+const inBlock = { path: { blockId } }
 const inThread = { path: { agentId, threadId }, query: { resourceId } }
 const ofMemory = { path: { threadId }, query: { agentId, resourceId } }
 const memory = { thread: threadId, resource: resourceId }
@@ -94,6 +96,37 @@ export const calls: Calls = {
   },
   '/api/agents/{agentId}/versions/{version}': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '1' } } }),
+    delete: ({ client }) => client.DELETE('/api/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '2' }, query: { why: 'Unused.' } } }),
+  },
+  '/api/agents/{agentId}/versions/preview': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/versions/preview', { params: inAgent, body: { version: 'draft', requestContext: { plan: 'pro' } } }),
+  },
+  '/api/editor/agents': { get: ({ client }) => client.GET('/api/editor/agents', {}) },
+  '/api/prompt-blocks': { get: ({ client }) => client.GET('/api/prompt-blocks', { params: { query: { limit: 5 } } }) },
+  '/api/prompt-blocks/{blockId}': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}', { params: inBlock }),
+    delete: ({ client }) => client.DELETE('/api/prompt-blocks/{blockId}', { params: { path: { blockId: 'unused' }, query: { why: 'Unused.' } } }),
+  },
+  '/api/prompt-blocks/{blockId}/clone': {
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/clone', { params: inBlock, body: { as: 'mood', version: 1, why: 'A copy.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions', { params: { ...inBlock, query: { before: 9, limit: 5 } } }),
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/versions', { params: inBlock, body: { base: 2, content: 'Be short.', why: 'Shorter.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions/compare': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions/compare', { params: { ...inBlock, query: { from: 1, to: 2 } } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions/{version}': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions/{version}', { params: { path: { blockId, version: '1' } } }),
+    delete: ({ client }) => client.DELETE('/api/prompt-blocks/{blockId}/versions/{version}', { params: { path: { blockId, version: '2' } } }),
+  },
+  '/api/prompt-blocks/{blockId}/releases': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/releases', { params: { ...inBlock, query: { limit: 5 } } }),
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/releases', { params: inBlock, body: { version: 1, expected: 2, why: 'Again.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/releases/rollback': {
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/releases/rollback', { params: inBlock, body: { expected: 2, to: 1 } }),
   },
   '/api/agents/{agentId}/releases': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/releases', { params: { ...inAgent, query: { limit: 5 } } }),

@@ -21,19 +21,29 @@ export interface paths {
     /** What may be edited of an agent, its latest version and its newest release */
     get: operations["getAgentsAgentIdEditor"];
   };
+  "/api/editor/agents": {
+    /** The agents that may be edited, and what their runs get */
+    get: operations["getEditorAgents"];
+  };
   "/api/agents/{agentId}/versions": {
-    /** The versions of an agent, newest first */
+    /** The versions of an agent, newest first; or those that were deleted */
     get: operations["getAgentsAgentIdVersions"];
     /** Stores a draft on top of the latest version */
     post: operations["postAgentsAgentIdVersions"];
   };
-  "/api/agents/{agentId}/versions/compare": {
-    /** What differs between two versions; 0 is code without overrides */
-    get: operations["getAgentsAgentIdVersionsCompare"];
+  "/api/agents/{agentId}/versions/preview": {
+    /** The instructions that a run with the request context would have */
+    post: operations["postAgentsAgentIdVersionsPreview"];
   };
   "/api/agents/{agentId}/versions/{version}": {
     /** One version */
     get: operations["getAgentsAgentIdVersionsVersion"];
+    /** Deletes a version that runs do not get */
+    delete: operations["deleteAgentsAgentIdVersionsVersion"];
+  };
+  "/api/agents/{agentId}/versions/compare": {
+    /** What differs between two versions; 0 is code without overrides */
+    get: operations["getAgentsAgentIdVersionsCompare"];
   };
   "/api/agents/{agentId}/releases": {
     /** Who changed what runs get, when, why and to what; newest first */
@@ -44,6 +54,46 @@ export interface paths {
   "/api/agents/{agentId}/releases/rollback": {
     /** Lets runs have again what they had with an earlier release */
     post: operations["postAgentsAgentIdReleasesRollback"];
+  };
+  "/api/prompt-blocks": {
+    /** The prompt blocks, by their ids */
+    get: operations["getPromptBlocks"];
+  };
+  "/api/prompt-blocks/{blockId}": {
+    /** A prompt block: its latest version, what runs get, and the agents that refer to it */
+    get: operations["getPromptBlocksBlockId"];
+    /** Deletes a prompt block that no agent refers to */
+    delete: operations["deletePromptBlocksBlockId"];
+  };
+  "/api/prompt-blocks/{blockId}/clone": {
+    /** Stores a version of a prompt block as a draft of another one */
+    post: operations["postPromptBlocksBlockIdClone"];
+  };
+  "/api/prompt-blocks/{blockId}/versions": {
+    /** The versions of a prompt block, newest first; or those that were deleted */
+    get: operations["getPromptBlocksBlockIdVersions"];
+    /** Stores a draft of a prompt block on top of its latest version */
+    post: operations["postPromptBlocksBlockIdVersions"];
+  };
+  "/api/prompt-blocks/{blockId}/versions/compare": {
+    /** What differs between two versions of a prompt block */
+    get: operations["getPromptBlocksBlockIdVersionsCompare"];
+  };
+  "/api/prompt-blocks/{blockId}/versions/{version}": {
+    /** One version of a prompt block */
+    get: operations["getPromptBlocksBlockIdVersionsVersion"];
+    /** Deletes a version of a prompt block that runs do not get */
+    delete: operations["deletePromptBlocksBlockIdVersionsVersion"];
+  };
+  "/api/prompt-blocks/{blockId}/releases": {
+    /** Who changed what runs get of a prompt block, when, why and to what; newest first */
+    get: operations["getPromptBlocksBlockIdReleases"];
+    /** Lets runs that begin from now on have a version of a prompt block */
+    post: operations["postPromptBlocksBlockIdReleases"];
+  };
+  "/api/prompt-blocks/{blockId}/releases/rollback": {
+    /** Lets runs have again what they had with an earlier release of a prompt block */
+    post: operations["postPromptBlocksBlockIdReleasesRollback"];
   };
   "/api/agents/{agentId}/send-message": {
     /** Sends a message to the active run, or starts one */
@@ -676,6 +726,11 @@ export interface operations {
               overrides: {
                 [key: string]: unknown;
               };
+              deleted?: {
+                by: string;
+                why?: string;
+                at: number;
+              };
               by: string;
               why?: string;
               createdAt: string;
@@ -704,12 +759,59 @@ export interface operations {
       };
     };
   };
-  /** The versions of an agent, newest first */
+  /** The agents that may be edited, and what their runs get */
+  getEditorAgents: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The agents that may be edited, and what their runs get */
+      200: {
+        content: {
+          "application/json": {
+            agents: ({
+                id: string;
+                name: string;
+                editable: {
+                  instructions: boolean;
+                  tools: unknown;
+                };
+                latest: number;
+                isDraft: boolean;
+                release: {
+                  agentId: string;
+                  release: number;
+                  version: number;
+                  rules?: {
+                      [key: string]: unknown;
+                    }[];
+                  restores?: number;
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                } | null;
+              })[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of an agent, newest first; or those that were deleted */
   getAgentsAgentIdVersions: {
     parameters: {
       query?: {
         before?: number;
         limit?: number;
+        deleted?: boolean;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -718,7 +820,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The versions of an agent, newest first */
+      /** @description The versions of an agent, newest first; or those that were deleted */
       200: {
         content: {
           "application/json": {
@@ -728,6 +830,11 @@ export interface operations {
                 base: number;
                 overrides: {
                   [key: string]: unknown;
+                };
+                deleted?: {
+                  by: string;
+                  why?: string;
+                  at: number;
                 };
                 by: string;
                 why?: string;
@@ -778,6 +885,11 @@ export interface operations {
             overrides: {
               [key: string]: unknown;
             };
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
             by: string;
             why?: string;
             createdAt: string;
@@ -794,12 +906,10 @@ export interface operations {
       };
     };
   };
-  /** What differs between two versions; 0 is code without overrides */
-  getAgentsAgentIdVersionsCompare: {
+  /** The instructions that a run with the request context would have */
+  postAgentsAgentIdVersionsPreview: {
     parameters: {
-      query: {
-        from: number;
-        to: number;
+      query?: {
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -807,16 +917,32 @@ export interface operations {
         agentId: string;
       };
     };
+    requestBody: {
+      content: {
+        "application/json": {
+          instructions?: unknown;
+          version?: number | "draft";
+          drafts?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
     responses: {
-      /** @description What differs between two versions; 0 is code without overrides */
+      /** @description The instructions that a run with the request context would have */
       200: {
         content: {
           "application/json": {
-            differences: {
-                field: string;
-                from: unknown;
-                to: unknown;
-              }[];
+            text: string;
+            isCode: boolean;
+            blocks: ({
+                type: string;
+                id?: string;
+                version?: number;
+                text: string | null;
+              })[];
+            unset: string[];
           };
         };
       };
@@ -851,9 +977,78 @@ export interface operations {
             overrides: {
               [key: string]: unknown;
             };
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
             by: string;
             why?: string;
             createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a version that runs do not get */
+  deleteAgentsAgentIdVersionsVersion: {
+    parameters: {
+      query?: {
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a version that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions; 0 is code without overrides */
+  getAgentsAgentIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions; 0 is code without overrides */
+      200: {
+        content: {
+          "application/json": {
+            differences: {
+                field: string;
+                from: unknown;
+                to: unknown;
+              }[];
           };
         };
       };
@@ -1007,6 +1202,567 @@ export interface operations {
       };
     };
   };
+  /** The prompt blocks, by their ids */
+  getPromptBlocks: {
+    parameters: {
+      query?: {
+        after?: string;
+        limit?: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The prompt blocks, by their ids */
+      200: {
+        content: {
+          "application/json": {
+            blocks: ({
+                id: string;
+                latest: {
+                  blockId: string;
+                  version: number;
+                  base: number;
+                  deleted?: {
+                    by: string;
+                    why?: string;
+                    at: number;
+                  };
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                  block: {
+                    content?: string;
+                    rules?: {
+                      [key: string]: unknown;
+                    };
+                    description?: string;
+                  };
+                };
+                isDraft: boolean;
+                release: {
+                  blockId: string;
+                  release: number;
+                  version: number;
+                  restores?: number;
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                } | null;
+                agents: string[];
+              })[];
+            next?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** A prompt block: its latest version, what runs get, and the agents that refer to it */
+  getPromptBlocksBlockId: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description A prompt block: its latest version, what runs get, and the agents that refer to it */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            latest: {
+              blockId: string;
+              version: number;
+              base: number;
+              deleted?: {
+                by: string;
+                why?: string;
+                at: number;
+              };
+              by: string;
+              why?: string;
+              createdAt: string;
+              block: {
+                content?: string;
+                rules?: {
+                  [key: string]: unknown;
+                };
+                description?: string;
+              };
+            };
+            isDraft: boolean;
+            release: {
+              blockId: string;
+              release: number;
+              version: number;
+              restores?: number;
+              by: string;
+              why?: string;
+              createdAt: string;
+            } | null;
+            agents: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a prompt block that no agent refers to */
+  deletePromptBlocksBlockId: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a prompt block that no agent refers to */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a version of a prompt block as a draft of another one */
+  postPromptBlocksBlockIdClone: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          as: string;
+          version?: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a version of a prompt block as a draft of another one */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+            created: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of a prompt block, newest first; or those that were deleted */
+  getPromptBlocksBlockIdVersions: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        agentId?: string;
+        deleted?: boolean;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description The versions of a prompt block, newest first; or those that were deleted */
+      200: {
+        content: {
+          "application/json": {
+            versions: {
+                blockId: string;
+                version: number;
+                base: number;
+                deleted?: {
+                  by: string;
+                  why?: string;
+                  at: number;
+                };
+                by: string;
+                why?: string;
+                createdAt: string;
+                block: {
+                  content?: string;
+                  rules?: {
+                    [key: string]: unknown;
+                  };
+                  description?: string;
+                };
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft of a prompt block on top of its latest version */
+  postPromptBlocksBlockIdVersions: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          base: number;
+          content: string;
+          rules?: {
+            [key: string]: unknown;
+          };
+          description?: string;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a draft of a prompt block on top of its latest version */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+            created: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions of a prompt block */
+  getPromptBlocksBlockIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            differences: {
+                field: string;
+                from: unknown;
+                to: unknown;
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One version of a prompt block */
+  getPromptBlocksBlockIdVersionsVersion: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description One version of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a version of a prompt block that runs do not get */
+  deletePromptBlocksBlockIdVersionsVersion: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a version of a prompt block that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Who changed what runs get of a prompt block, when, why and to what; newest first */
+  getPromptBlocksBlockIdReleases: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description Who changed what runs get of a prompt block, when, why and to what; newest first */
+      200: {
+        content: {
+          "application/json": {
+            releases: {
+                blockId: string;
+                release: number;
+                version: number;
+                restores?: number;
+                by: string;
+                why?: string;
+                createdAt: string;
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs that begin from now on have a version of a prompt block */
+  postPromptBlocksBlockIdReleases: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          version: number;
+          expected: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs that begin from now on have a version of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            release: number;
+            version: number;
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs have again what they had with an earlier release of a prompt block */
+  postPromptBlocksBlockIdReleasesRollback: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          expected: number;
+          to?: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs have again what they had with an earlier release of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            release: number;
+            version: number;
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** Sends a message to the active run, or starts one */
   postAgentsAgentIdSendMessage: {
     parameters: {
@@ -1079,7 +1835,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1221,7 +1977,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1359,7 +2115,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1498,7 +2254,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -2178,7 +2934,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -3517,7 +4273,7 @@ export interface operations {
             clientTools?: {
               [key: string]: unknown;
             };
-            agentVersion?: number;
+            agentVersion?: number | "draft";
             maxSteps?: number;
             toolChoice?: unknown;
             modelSettings?: {
@@ -4156,6 +4912,9 @@ export interface operations {
                 edit?: {
                   version: number;
                   release?: number;
+                  blocks?: {
+                    [key: string]: number;
+                  };
                 };
                 runId: string;
                 threadId: string;
@@ -4381,7 +5140,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4504,7 +5263,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4587,7 +5346,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4670,7 +5429,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -4704,6 +5463,9 @@ export interface operations {
             edit?: {
               version: number;
               release?: number;
+              blocks?: {
+                [key: string]: number;
+              };
             };
             parts: {
                 [key: string]: unknown;
@@ -6250,9 +7012,18 @@ export interface operations {
               steps: {
                   type: string;
                   id: string;
+                  description?: string;
+                  metadata?: {
+                    [key: string]: unknown;
+                  };
                   steps?: {
                       [key: string]: unknown;
                     }[];
+                }[];
+              schedules: {
+                  id: string;
+                  cron: string;
+                  timezone?: string;
                 }[];
             };
           };
@@ -6294,9 +7065,18 @@ export interface operations {
             steps: {
                 type: string;
                 id: string;
+                description?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
                 steps?: {
                     [key: string]: unknown;
                   }[];
+              }[];
+            schedules: {
+                id: string;
+                cron: string;
+                timezone?: string;
               }[];
           };
         };
@@ -6329,6 +7109,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6374,6 +7155,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6402,7 +7184,7 @@ export interface operations {
     parameters: {
       query?: {
         resourceId?: string;
-        status?: ("pending" | "running" | "waiting" | "suspended" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
+        status?: ("pending" | "running" | "waiting" | "suspended" | "paused" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
         fromDate?: string;
         toDate?: string;
         page?: number;
@@ -6477,6 +7259,7 @@ export interface operations {
                 attempts?: number;
                 startedAt?: number;
               }[];
+            stepExecutionPath: string[];
             suspended?: string[];
             suspendPayload?: {
               [key: string]: unknown;
@@ -6575,7 +7358,9 @@ export interface operations {
           resourceId?: string;
           step?: string;
           label?: string;
+          forEachIndex?: number;
           resumeData?: unknown;
+          perStep?: boolean;
         };
       };
     };
@@ -6725,9 +7510,14 @@ export interface operations {
           resourceId?: string;
           step: string;
           inputData?: unknown;
+          resumeData?: unknown;
           initialState?: {
             [key: string]: unknown;
           };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
           newRunId?: string;
           requestContext?: {
             [key: string]: unknown;

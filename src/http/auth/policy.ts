@@ -42,7 +42,9 @@ const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
   '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
   '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
-  '/agents/:agentId/releases', '/agents/:agentId/releases/rollback',
+  '/agents/:agentId/versions/preview', '/agents/:agentId/releases', '/agents/:agentId/releases/rollback', '/editor/agents',
+  ...['', '/:blockId', '/:blockId/clone', '/:blockId/versions', '/:blockId/versions/compare', '/:blockId/versions/:version', '/:blockId/releases',
+    '/:blockId/releases/rollback'].map((path) => `/prompt-blocks${path}`),
   '/agents/:agentId/voice/speakers', '/agents/:agentId/voice/listener', '/agents/:agentId/speakers',
 ])
 

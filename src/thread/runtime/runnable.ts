@@ -32,6 +32,8 @@ export interface Runnable {
   readonly scorers?: ((options: Pick<AgentExecutionOptions, 'requestContext'>) => AgentScorers | Promise<AgentScorers>) | undefined
   /** What an editor may change of it. */
   readonly editable?: Editable
+  /** The keys that it declares in `requestContextSchema`: what templates of its versions may read. */
+  contextKeys?(): Promise<readonly string[]>
   /** Whether a processor of the agent may reject input. */
   readonly canRejectInput?: boolean
   /**

@@ -108,14 +108,16 @@ export class Waiters {
     return this.#calls.take(threadId, signalId)?.call
   }
 
-  /** A caller that follows a run from where it is continued. */
-  follow(runId: string, call: LocalCall): () => void {
+  /** A caller that follows a run from where it is continued. Returns a function that ends this, and says whether it did not continue yet. */
+  follow(runId: string, call: LocalCall): () => boolean {
     const followers = this.#followers.get(runId) ?? []
     followers.push(call)
     this.#followers.set(runId, followers)
     return () => {
-      followers.splice(followers.indexOf(call), 1)
-      if (followers.length === 0 && this.#followers.get(runId) === followers) this.#followers.delete(runId)
+      const isWaiting = this.#followers.get(runId) === followers && followers.includes(call)
+      if (isWaiting) followers.splice(followers.indexOf(call), 1)
+      if (isWaiting && followers.length === 0) this.#followers.delete(runId)
+      return isWaiting
     }
   }
 

@@ -99,7 +99,8 @@ async function decideOnThread(agent: Askable, decision: RunDecision, follower: R
   if (decided.fence) return
   await followSuspended(runtime, decided, caller, unfollow).catch((error: unknown) => {
     // The decision is stored.
-    runtime.logger.warn('a run that waits for more decisions is followed in this process alone', { runId: decided.runId, error: describe(error) })
+    const fields = { runId: decided.runId, error: describe(error) }
+    runtime.logger.warn('a run that waits for more decisions is followed in this process alone', fields)
   })
 }
 

@@ -108,7 +108,7 @@ export class Waiters {
     return this.#calls.take(threadId, signalId)?.call
   }
 
-  /** A caller that follows a run from where it is continued. Returns a function that ends this, and says whether it did not continue yet. */
+  /** A caller that follows a run from where it is continued. Returns a function that ends this; it returns whether the run still waited. */
   follow(runId: string, call: LocalCall): () => boolean {
     const followers = this.#followers.get(runId) ?? []
     followers.push(call)

@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { orderedJSON, type JSONObject, type JSONValue } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
 import type { RunEdit } from '../editor/contract.ts'
@@ -15,7 +15,8 @@ import type { RunResult } from '../run/output/run-result.ts'
 import type { ToolCall, ToolResult, WaitingCall } from '../run/step/step-result.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
 import { checkDecision, findUndecided } from '../store/contract/decisions.ts'
-import type { SuspendedCall } from '../store/contract/threads.ts'
+import type { Decided, SuspendedCall } from '../store/contract/threads.ts'
+import { followSuspended } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
 import { continuationOf } from '../thread/runtime/run-rows.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
@@ -87,13 +88,21 @@ export async function continueSuspended(agent: Askable, decision: RunDecision): 
 
 async function decideOnThread(agent: Askable, decision: RunDecision, follower: RunFollower): Promise<void> {
   const runtime = agent.threads()
-  const unfollow = runtime.waiters.follow(decision.runId, { from: activeContext(), ...follower })
+  const caller = { from: activeContext(), ...follower }
+  const unfollow = runtime.waiters.follow(decision.runId, caller)
+  let decided: Decided
   try {
-    await decide(runtime, agent, decision)
+    decided = await decide(runtime, agent, decision)
   } catch (error) {
     unfollow()
     throw (await isUnknownRun(runtime, decision.runId, error)) ? notStored(decision.runId) : error
   }
+  if (decided.fence) return
+  await followSuspended(runtime, decided, caller, unfollow).catch((error: unknown) => {
+    // The decision is stored.
+    const fields = { runId: decided.runId, error: describe(error) }
+    runtime.logger.warn('a run that waits for more decisions is followed in this process alone', fields)
+  })
 }
 
 /** Decides a call of a run without a thread, which this process keeps. The run continues when no other call is undecided. */

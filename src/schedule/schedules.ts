@@ -259,12 +259,8 @@ export class Schedules implements BackgroundService {
 
 /** Whether the schedule was neither paused, replaced nor removed since it was claimed. */
 async function isAsClaimed(store: ScheduleStore, { id, nextAt, signal }: ScheduleRecord): Promise<boolean> {
-  const requireSchedule = await store.getSchedule({ id })
-  return (
-    requireSchedule?.status === 'active' &&
-    requireSchedule.nextAt?.getTime() === nextAt?.getTime() &&
-    requireSchedule.signal.id === signal.id
-  )
+  const present = await store.getSchedule({ id })
+  return present?.status === 'active' && present.nextAt?.getTime() === nextAt?.getTime() && present.signal.id === signal.id
 }
 
 /** The same signal at the same time has the same id in every process; a changed signal has another. */

@@ -112,8 +112,8 @@ export const messages: readonly Route[] = [
     query: object(searchFields, ['searchQuery']),
   }),
   route<never, ExplanationQuery>({
-    method: 'GET', path: '/memory/search/explanation', summary: 'Why a search finds its messages, or why it does not find one', response: 'json',
-    responseSchema: explainedRecall, read: true, handle: explainSearch,
+    method: 'GET', path: '/memory/search/explanation', summary: 'Why a search finds its messages, or why it does not find one',
+    response: 'json', responseSchema: explainedRecall, read: true, handle: explainSearch,
     query: object(
       {
         ...searchFields,

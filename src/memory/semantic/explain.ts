@@ -72,5 +72,6 @@ function described(one: RankedMessage, limit: number, threshold: number): Recall
     not_indexed: 'the index does not have it yet',
     no_text: 'it has no text',
   }
-  return { ...one, found: missing === undefined, ...(missing && { missing }), summary: missing ? `Not found: ${why[missing]}.` : `Found, at ${place}.` }
+  const summary = missing ? `Not found: ${why[missing]}.` : `Found, at ${place}.`
+  return { ...one, found: missing === undefined, ...(missing && { missing }), summary }
 }

@@ -142,8 +142,9 @@ export class Searcher {
     if (!explain) return { hits }
     const search: Search = { collection, scores, postings, cosines, terms: terms.length, worth, confidence: certainty, text: question.text }
     if (explain === true) return { hits, explained: hits.map((hit, n) => explainHit(search, hit, best[n]?.at ?? 0, n + 1)) }
-    const { messages } = this.#databases
-    return { hits, explained: [explainMessage(messages, { ...search, allowed }, { ...scope, hits, limit: question.limit }, explain) ?? []].flat() }
+    const found = { resourceId: scope.resourceId, hits, limit: question.limit }
+    const explained = explainMessage(this.#databases.messages, { ...search, allowed }, found, explain)
+    return { hits, explained: explained ? [explained] : [] }
   }
 
   scopeOf({ resourceId, threadId }: Question): SearchScope | undefined {

@@ -66,8 +66,9 @@ export function explainPassage(collection: Collection, scores: Scores, asked: As
   const explain = (reason: keyof Reasons): ExplainedReason => {
     const words = { words: own, wordsOfPair: pair }[String(reason)]
     const named = words?.length ? `: ${words.map(({ word }) => `“${word}”`).join(', ')}` : ''
+    const text = (before < 0 && textsOfFirst[reason]) || texts[reason]
     return {
-      reason, value: values[reason], points: points[reason] * asked.confidence, text: `${(before < 0 && textsOfFirst[reason]) || texts[reason]}${named}.`,
+      reason, value: values[reason], points: points[reason] * asked.confidence, text: `${text}${named}.`,
       ...(words && { words }), ...(reason === 'meaning' && cosine !== undefined && { cosine }),
     }
   }
@@ -82,7 +83,10 @@ export function scoreOf(reasons: readonly ExplainedReason[]): number {
   return Math.min(1, Math.max(0, reasons.reduce((sum, { points }) => sum + points, 0)))
 }
 
-/** The place of a passage among messages, from 1; undefined where it may be no result. `messageOf`: the number of the message of a passage. */
+/**
+ * The place of a passage among messages, from 1; undefined where it may be no result. `messageOf`: the number of the message of a
+ * passage.
+ */
 export function placeOf({ candidates, scores }: Scores, at: number, messageOf: (at: number) => number): number | undefined {
   if (!candidates.includes(at)) return undefined
   const own = messageOf(at)
@@ -101,7 +105,8 @@ export function placeOf({ candidates, scores }: Scores, at: number, messageOf: (
 function wordsIn({ postings, words, terms, worth }: Asked, passages: readonly number[]): ExplainedWord[] {
   const shares = termShares(postings, terms, worth)
   return postings
-    .flatMap(({ term, passages: having }, n) =>
-      Array.prototype.some.call(having, (at: number) => passages.includes(at)) ? { word: words.get(term) ?? term, weight: shares[n] ?? 0 } : [])
+    .map(({ term, passages: having }, n) => ({ having: Array.from(having), word: words.get(term) ?? term, weight: shares[n] ?? 0 }))
+    .filter(({ having }) => passages.some((at) => having.includes(at)))
+    .map(({ word, weight }) => ({ word, weight }))
     .toSorted((a, b) => b.weight - a.weight)
 }

@@ -92,8 +92,8 @@ export function packInto(place: Uint8Array, at: number, numbers: Uint8Array, bit
 const ofFour = Uint8Array.from({ length: 256 }, (_, byte) => Math.round((((byte << 24) >> 24) * largestOfFour) / 127) + zeroOfFour)
 
 /**
- * The dot products of a question with the first `count` vectors, which are as in memory, one after the other: each begins with its scale, which its
- * product is multiplied with.
+ * The dot products of a question with the first `count` vectors, which are as in memory, one after the other: each begins with its
+ * scale, which its product is multiplied with.
  */
 export function dotProducts(
   question: Float32Array, vectors: Uint8Array, count: number, bits: Bits, results: Float32Array = new Float32Array(count),

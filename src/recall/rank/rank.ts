@@ -140,8 +140,8 @@ export function reasonsOf(
 }
 
 /**
- * What each reason adds to the score of a passage, or takes from it: the sum is its score, or below 0. A question also loses a part of what its
- * own words and meaning would add.
+ * What each reason adds to the score of a passage, or takes from it: the sum is its score, or below 0. A question also loses a part of
+ * what its own words and meaning would add.
  */
 export function pointsOf(collection: Collection, scores: Scores, at: number): Reasons {
   const { weights, first, most } = scores

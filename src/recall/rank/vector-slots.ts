@@ -45,7 +45,10 @@ export class VectorSlots {
     return slot
   }
 
-  /** Stores quantized vectors, one after the other. Returns the slot of the first; the others follow. A whole block of them is kept as it is. */
+  /**
+   * Stores quantized vectors, one after the other. Returns the slot of the first; the others follow. A whole block of them is kept as it
+   * is.
+   */
   addAll(vectors: Uint8Array): number {
     const stored = scaleBytes + this.dimension
     const count = vectors.byteLength / stored

@@ -68,9 +68,9 @@ export function searchTerms(text: string): SearchTerm[] {
 
 /** By term to search for, the word of the text that it stands for. */
 export function wordsByTerm(text: string): Map<string, string> {
-  const words = new Map<string, string>()
-  for (const [word] of text.normalize('NFKC').matchAll(runs)) for (const { term } of searchTerms(word)) if (!words.has(term)) words.set(term, word)
-  return words
+  // Of several words, the first.
+  const words = [...text.normalize('NFKC').matchAll(runs)].toReversed()
+  return new Map(words.flatMap(([word]) => searchTerms(word).map(({ term }) => [term, word] as const)))
 }
 
 /**

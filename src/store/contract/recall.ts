@@ -102,9 +102,9 @@ export interface RankedMessage {
 }
 
 /**
- * Why a message is not among the hits: `rank`: others fit better; `threshold`: its score is too low; `filter`: the filter, the date range or the scope
- * of the search leaves it out; `unrelated`: neither its words nor its meaning nor those around it fit; `running`: its run may still withdraw it,
- * or a change of it is not indexed yet; `not_indexed`: the index does not have it yet; `no_text`: it has no text.
+ * Why a message is not among the hits: `rank`: others fit better; `threshold`: its score is too low; `filter`: the filter, the date range
+ * or the scope of the search leaves it out; `unrelated`: neither its words nor its meaning nor those around it fit; `running`: its run may
+ * still withdraw it, or a change of it is not indexed yet; `not_indexed`: the index does not have it yet; `no_text`: it has no text.
  */
 export type MissingReason = 'rank' | 'threshold' | 'filter' | 'unrelated' | 'running' | 'not_indexed' | 'no_text'
 

@@ -11,6 +11,11 @@ import { isOver, nextRunStatus, nextStepStatus, type StepEvent, type WorkflowRun
 import { firstChange, nextDue, outputKey, Planner, stepAt, type Begin, type PlanEnd, type Question, type StepRow } from './plan/plan.ts'
 import { stepHooks } from './step.ts'
 
+/** What a run begins with that goes on one step at a time: with this step first, where one is named. */
+export function firstTurn(turn: string | undefined): Pick<RunHead, 'perStep' | 'turn' | 'turns'> {
+  return { perStep: true, ...(turn === undefined ? {} : { turn, turns: 1 }) }
+}
+
 /** Executes a run until it has ended, or until it waits for a time, an event or a caller. */
 export class Execution {
   readonly head: RunHead
@@ -255,7 +260,8 @@ export class Execution {
   #inTurn(ready: Begin[]): Begin[] {
     const { head } = this
     if (!head.perStep) return ready
-    if (head.turn === undefined && ready[0]) this.#giveTurn(ready[0].path)
+    const isOpen = head.turn !== undefined && (this.#rows.has(head.turn) || ready.some(({ path }) => path === head.turn))
+    if (!isOpen && ready[0]) this.#giveTurn(ready[0].path)
     return ready.filter(({ path }) => path === head.turn)
   }
 
@@ -427,8 +433,9 @@ export class Execution {
     this.#chunks = []
     this.#looks = false
     this.head.updatedAt = this.#host.clock.now()
-    // A run that is paused goes on when a caller says so, and not by itself.
-    const dueAt = rest && this.head.status !== 'paused' ? nextDue(this.#rows.values()) : undefined
+    // A run that is paused or parked goes on when a caller says so, and not by itself.
+    const isLeft = this.head.status === 'paused' || this.head.status === 'parked'
+    const dueAt = rest && !isLeft ? nextDue(this.#rows.values()) : undefined
     const commands = await this.#host.commit({ rows, head: this.head, rest, dueAt })
     for (const chunk of chunks) this.#host.emit(chunk)
     return commands

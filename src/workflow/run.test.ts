@@ -136,6 +136,28 @@ describe('a run that goes on one step at a time', () => {
     expect([tried, (await run.status())?.status]).toEqual([3, 'paused'])
   })
 
+  it('[F1.22] does so by every method that starts, resumes or begins again', async () => {
+    const workflow = createWorkflow({ id: 'steps', inputSchema: number, outputSchema: number }).then(plus('a')).then(plus('b')).then(plus('c')).commit()
+    const run = workflow.createRun()
+    const paused = () => expect.poll(async () => (await run.status())?.status).toBe('paused')
+    await run.startAsync({ inputData: { n: 0 }, perStep: true })
+    await paused()
+    expect((await run.resumeStream({ perStep: true }).result).stepExecutionPath).toEqual(['a', 'b'])
+    await run.resumeAsync()
+    expect(await run.start({ inputData: { n: 0 } })).toMatchObject({ status: 'success', result: { n: 3 } })
+    expect(await workflow.createRun().stream({ inputData: { n: 0 }, perStep: true }).status).toBe('paused')
+    const travelled = run.timeTravelStream({ step: 'b', perStep: true, context: { a: { status: 'success', payload: { n: 8 }, output: { n: 9 }, startedAt: 1, endedAt: 2 } } })
+    expect(await travelled.result).toMatchObject({ status: 'paused', steps: { a: { payload: { n: 8 }, startedAt: 1, endedAt: 2 }, b: { output: { n: 10 } } } })
+    const asks = createWorkflow({ id: 'asks', inputSchema: z.array(z.number()) }).foreach(ask, { concurrency: 2 }).then(cloneStep(ask, { id: 'never' }) as never).commit()
+    const list = asks.createRun()
+    await list.start({ inputData: [1, 2] })
+    expect(await list.timeTravelStream({ step: '0[1]', resumeData: { by: 1 }, perStep: true }).result).toMatchObject({ status: 'paused' })
+    await list.resumeAsync({ forEachIndex: 0, resumeData: { by: 1 } })
+    await expect.poll(async () => (await list.status())?.steps.ask?.status).toBe('suspended')
+    await list.resumeAsync({ forEachIndex: 1, resumeData: { by: 1 }, perStep: true })
+    await expect.poll(async () => (await list.status())?.status).toBe('paused')
+  })
+
   it('[F1.26] publishes that it is paused; its stream ends there', async () => {
     const run = createWorkflow({ id: 'steps', inputSchema: number }).then(plus('a')).then(plus('b')).commit().createRun()
     const stream = run.stream({ inputData: { n: 0 }, perStep: true })

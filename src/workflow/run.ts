@@ -255,7 +255,9 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const requestContext = args.requestContext ?? stored.requestContext ?? new RequestContext()
     await this.#checkContext(requestContext)
     const { inputData, context } = args
-    const rows = await travelRows(this.#graph, stored, { step: nameIn(args.step), inputData, resumeData: args.resumeData, context })
+    const { rows, path: turn } = await travelRows(
+      this.#graph, stored, { step: nameIn(args.step), inputData, resumeData: args.resumeData, context },
+    )
     const run = new WorkflowRun<Input, Output, State>(
       this.#graph, this.#place, { runId: args.runId ?? this.#newId(), resourceId: stored.resourceId }, this.#newId,
     )
@@ -263,7 +265,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const started = await this.#place.start({
       runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
       state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
-      requestContext, perStep: args.perStep === true,
+      requestContext, perStep: args.perStep === true, ...(args.perStep ? { turn } : {}),
     }).catch((error: unknown) => {
       // A run of another resource has this name.
       if (isHeedError(error) && error.code === 'thread_forbidden') return false

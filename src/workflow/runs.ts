@@ -42,7 +42,7 @@ const runFields: readonly WorkflowRunFields[] = [
   'suspendPayload', 'resumeLabels',
 ]
 
-type Field<Result, Name extends PropertyKey> = Result extends unknown ? Name extends keyof Result ? Result[Name] : undefined : never
+type ReadField<Result, Name extends PropertyKey> = Result extends unknown ? Name extends keyof Result ? Result[Name] : undefined : never
 
 /** The runs of a workflow. */
 export abstract class WorkflowRuns<Input, Output, State> {
@@ -161,7 +161,7 @@ export abstract class WorkflowRuns<Input, Output, State> {
   ): Promise<WorkflowResult<Output, State> | null>
   async getWorkflowRunById<const Names extends readonly WorkflowRunFields[]>(
     runId: string, options: { fields: Names; resourceId?: string; withNestedWorkflows?: boolean },
-  ): Promise<{ [Name in Names[number]]: Field<WorkflowResult<Output, State>, Name> } | null>
+  ): Promise<{ [Name in Names[number]]: ReadField<WorkflowResult<Output, State>, Name> } | null>
   async getWorkflowRunById(
     runId: string, options: { fields?: readonly WorkflowRunFields[]; resourceId?: string; withNestedWorkflows?: boolean } = {},
   ): Promise<unknown> {

@@ -32,8 +32,8 @@ export function isNamed(graph: WorkflowGraph, { path, stepId }: StepRow, name: s
   return path === name || stepId === name || nameOf(graph, path, stepId) === name
 }
 
-/** The rows that a run begins with which begins again from a step. */
-export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel: Travel): Promise<StepRow[]> {
+/** The rows that a run begins with which begins again from a step, and the path of that step. */
+export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel: Travel): Promise<{ rows: StepRow[]; path: string }> {
   const recorded = recordedStep(graph, stored, travel.step)
   const target = recorded ?? placeIn(graph, travel.step, stored.head.runId)
   const { path } = target
@@ -46,7 +46,7 @@ export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel
     rows.set(row.path, row)
   }
   if (!recorded) new Way(graph, rows, now).lead(path)
-  if (travel.inputData === undefined && travel.resumeData === undefined) return [...rows.values()]
+  if (travel.inputData === undefined && travel.resumeData === undefined) return { rows: [...rows.values()], path }
   const step = stepAt(graph, path)
   if (!recorded && travel.inputData === undefined) throw refused('inputData', `given: step '${travel.step}' has no record with its input`)
   const input = travel.inputData === undefined ? recorded?.input : toJSONValue(travel.inputData, `the input of step '${target.stepId}'`)
@@ -56,7 +56,7 @@ export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel
     ...(input === undefined ? {} : { input }),
     ...(resume === undefined ? {} : { resume, suspend: { count: 1, ...payloadOf(recorded) } }),
   })
-  return [...rows.values()]
+  return { rows: [...rows.values()], path }
 }
 
 async function resumeOf(step: CodeStep | undefined, resumeData: unknown): Promise<JSONValue | undefined> {

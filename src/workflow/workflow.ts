@@ -271,6 +271,10 @@ export class Workflow<
 
   /** @internal The processors that it stands for, in a list of processors. Throws where it has other steps. */
   asProcessors(): Processor[] {
+    if (this.schedules.length > 0) {
+      const message = `Workflow '${this.id}' is in a list of processors, which makes no run of it: remove schedule.`
+      throw new HeedError('invalid_workflow', message)
+    }
     this.#processors ??= processorsOf(this.graph)
     return this.#processors
   }

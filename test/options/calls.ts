@@ -42,6 +42,7 @@ export const calls: Calls = {
 
 /** Exported calls that have no options: the parameters are positional, or content. */
 export const withoutOptions: Calls = {
+  workflows: ['mapVariable'],
   heed: ['AgentStream', 'RequestContext', 'estimateTokens', 'hasToolCall', 'isHeedError', 'stepCountIs', 'toUIMessages'],
   'ai-sdk': ['uiChunks'],
   channels: ['checkMessage', 'countsFor', 'normalAddress'],

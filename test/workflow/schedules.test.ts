@@ -255,6 +255,26 @@ it('[F1.22] a run that is paused in one process goes on in the next, by two that
   expect(begun).toEqual(['a', 'b', 'c'])
 })
 
+it('[F4.7] the chunks of a run are a ReadableStream too, from a cursor on', async () => {
+  const workflow = createWorkflow({ id: 'nightly', inputSchema: z.number() }).then(createStep({ id: 'a', execute: () => 1 })).then(createStep({ id: 'b', execute: () => 2 })).commit()
+  open.push(new Heed({ storage: new InMemoryStore(), workflows: { workflow: workflow as never }, logger: silentLogger }))
+  const run = workflow.createRun()
+  const whole = run.observeStream()
+  const types: string[] = []
+  const cursors: string[] = []
+  await run.startAsync({ inputData: 1 })
+  for await (const { type, cursor } of whole) {
+    types.push(type)
+    cursors.push(cursor ?? '')
+  }
+  expect([types[0], types.at(-1), types.length]).toEqual(['workflow-start', 'workflow-finish', 8])
+  const stream = run.observeStream({ after: cursors[5] ?? '' })
+  const reader = stream.getReader()
+  expect((await reader.read()).value?.type).toMatch(/workflow-(step-finish|snapshot)/)
+  await reader.cancel()
+  expect(() => run.observeStream({ from: 1 } as never)).toThrow("has no 'from'")
+})
+
 it('[F4.16] parked runs are restarted together, and runs that go on by themselves are listed', async () => {
   const file = newFile()
   const step = (id: string) => createStep({ id, inputSchema: z.number(), outputSchema: z.number(), resumeSchema: z.number(), execute: ({ inputData, resumeData, suspend }) => (resumeData === undefined ? suspend() : inputData + resumeData) })

@@ -4,7 +4,7 @@ import { copyPlain, type JSONValue } from '../../base/json.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import { Execution } from '../execution.ts'
+import { Execution, firstTurn } from '../execution.ts'
 import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
 import { callEndHooks, hasEndHooks } from '../hooks.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
@@ -138,7 +138,7 @@ class MemoryRun implements ExecutionHost {
   readonly #hooks = new AbortController()
 
   constructor(
-    graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, perStep, rows = [] }: RunStart, clock: Clock,
+    graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart, clock: Clock,
     readers: Readers = new Set(),
   ) {
     this.clock = clock
@@ -150,7 +150,7 @@ class MemoryRun implements ExecutionHost {
     this.resourceId = resourceId
     const now = clock.now()
     this.head = { workflowId: graph.id, runId, status: 'pending', generation: 0, state, createdAt: now, updatedAt: now }
-    if (perStep) this.head.perStep = true
+    if (perStep) Object.assign(this.head, firstTurn(turn))
   }
 
   get isActive(): boolean {

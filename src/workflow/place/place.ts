@@ -13,8 +13,9 @@ export interface RunStart {
   input: JSONValue | undefined
   state: JSONObject
   requestContext: RequestContext
-  /** It goes on one step at a time. */
+  /** It goes on one step at a time, with this one first. */
   perStep?: boolean
+  turn?: string | undefined
   /** What an earlier run has recorded, which this one continues. */
   rows?: StepRow[]
 }

@@ -9,7 +9,7 @@ import type { BegunRun, DecidedChild, MailboxRow, ThreadStore, WorkflowCommit } 
 import type { PreparedRun, Runnable, RunSeat } from '../../thread/runtime/runnable.ts'
 import { handedOver, stepError, type SettledCall } from '../call-step.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import { Execution } from '../execution.ts'
+import { Execution, firstTurn } from '../execution.ts'
 import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
 import { callEndHooks, hasEndHooks } from '../hooks.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
@@ -26,6 +26,7 @@ export interface StoredStart {
   requestContext: JSONObject
   rows: StepRow[]
   perStep?: boolean
+  turn?: string
 }
 
 /**
@@ -130,7 +131,7 @@ export class WorkflowRunner implements Runnable {
     const now = this.#surroundings.clock.now()
     const head: RunHead = {
       workflowId: this.#graph().id, runId: start.runId, status: 'pending', generation: 0, state: start.state,
-      createdAt: now, updatedAt: now, ...(start.perStep ? { perStep: true } : {}),
+      createdAt: now, updatedAt: now, ...(start.perStep ? firstTurn(start.turn) : {}),
     }
     return {
       head, rows: new Map(start.rows.map((row) =>

@@ -67,10 +67,10 @@ export class ThreadPlace implements RunPlace {
     return site.threads
   }
 
-  async start({ runId, resourceId, input, state, requestContext, perStep, rows = [] }: RunStart): Promise<boolean> {
+  async start({ runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart): Promise<boolean> {
     const start = {
       runId, state, requestContext: storableContext(requestContext), rows, ...(input === undefined ? {} : { input }),
-      ...(perStep ? { perStep } : {}),
+      ...(perStep ? { perStep } : {}), ...(turn === undefined ? {} : { turn }),
     }
     return this.#send({ runId, resourceId: resourceId ?? this.#runner.id }, 'start', { workflow: { start } })
   }

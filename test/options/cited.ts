@@ -121,7 +121,7 @@ export const cited: Cited[] = [
     file: 'test/editor/http.test.ts', title: '[O4.13] over HTTP and in the client prompt blocks do what',
     covers: {
       'EditorClient.preview': 'instructions version drafts requestContext', 'EditorClient.save': 'instructions.type instructions.content instructions.rules instructions.rules.operator instructions.rules.conditions instructions.rules.conditions.field instructions.rules.conditions.operator instructions.rules.conditions.value instructions.id tools.*.rules tools.*.rules.operator tools.*.rules.conditions tools.*.rules.conditions.field tools.*.rules.conditions.operator tools.*.rules.conditions.value tools.*.override tools.*.override.description', 'EditorClient.delete': 'why', 'EditorClient.listVersions': 'deleted',
-      'HeedClient.prompts': 'agentId', 'PromptBlocksClient.list': 'after limit', 'PromptBlocksClient.save': 'base content rules description why',
+      'HeedClient.prompts': 'agentId', 'PromptBlocksClient.list': 'after limit', 'PromptBlocksClient.save': 'base content rules rules.operator rules.conditions rules.conditions.field rules.conditions.operator rules.conditions.value description why',
       'PromptBlocksClient.clone': 'as version why', 'PromptBlocksClient.publish': 'version expected why', 'PromptBlocksClient.rollBack': 'expected to why',
       'PromptBlocksClient.listVersions': 'before limit deleted', 'PromptBlocksClient.listReleases': 'before limit', 'PromptBlocksClient.compare': 'from to',
       'PromptBlocksClient.delete': 'version why',

@@ -205,7 +205,9 @@ export class PromptBlocks {
     if (version !== undefined) checkWhole('version', version, 1)
     const author = authorOf(deletion)
     const { store, host } = await this.#at(id, deletion)
-    return store.deleteVersions({ kind, id, ...(version !== undefined && { version }), ...author, now: host.clock.now() })
+    const deleted = await store.deleteVersions({ kind, id, ...(version !== undefined && { version }), ...author, now: host.clock.now() })
+    if (deleted.length === 0) throw unknownVersion({ kind, id }, 1)
+    return deleted
   }
 
   #at(id: string, request: BlockRequest): Promise<Opened> {

@@ -83,7 +83,7 @@ export const promptBlocks: readonly Route[] = [
   route<never, OfAgent & { from: number; to: number }>({
     method: 'GET', path: `${one}/versions/compare`, summary: 'What differs between two versions of a prompt block',
     response: 'json', responseSchema: responses.editDifferences, read: true,
-    query: object({ from: { ...number, minimum: 1 }, to: { ...number, minimum: 1 }, agentId }, ['from', 'to']),
+    query: object({ from: number, to: number, agentId }, ['from', 'to']),
     handle: async (call) => ({ differences: await promptsOf(call).compare(blockIn(call), { ...call.query, ...(await asked(call)) }) }),
   }),
   route<never, OfAgent>({
@@ -115,7 +115,7 @@ export const promptBlocks: readonly Route[] = [
   route<OfAgent & { version: number; expected: number; why?: string }>({
     method: 'POST', path: `${one}/releases`, summary: 'Lets runs that begin from now on have a version of a prompt block',
     response: 'json', responseSchema: responses.promptBlockRelease,
-    body: object({ version: { ...number, minimum: 1 }, expected: number, why, agentId }, ['version', 'expected']),
+    body: object({ version: number, expected: number, why, agentId }, ['version', 'expected']),
     async handle(call) {
       const { version, expected, why } = call.body
       const given = { version, expected, ...authorOf(call, why), ...(await ofAgent(call, call.body)) }
@@ -125,7 +125,7 @@ export const promptBlocks: readonly Route[] = [
   route<OfAgent & { expected: number; to?: number; why?: string }>({
     method: 'POST', path: `${one}/releases/rollback`, summary: 'Lets runs have again what they had with an earlier release of a prompt block',
     response: 'json', responseSchema: responses.promptBlockRelease,
-    body: object({ expected: number, to: { ...number, minimum: 1 }, why, agentId }, ['expected']),
+    body: object({ expected: number, to: number, why, agentId }, ['expected']),
     async handle(call) {
       const { expected, to, why } = call.body
       const given = { expected, ...omitUndefined({ to }), ...authorOf(call, why), ...(await ofAgent(call, call.body)) }

@@ -133,6 +133,7 @@ describe('prompt blocks', () => {
     await (await agent.approveToolCall({ runId, resourceId: 'user-1' })).result
     expect(await prompts.delete('tone', { by, why: 'unused' })).toEqual([2, 1])
     expect(await prompts.list()).toEqual({ blocks: [] })
+    await expect(prompts.delete('tone', { by })).rejects.toMatchObject({ code: 'unknown_version' })
     expect((await prompts.listVersions('tone', { deleted: true })).versions).toMatchObject([{ version: 2, block: {}, deleted: { by, why: 'unused' } }, { version: 1 }])
     expect(await prompts.save('tone', { base: 0, content: 'New.', by })).toMatchObject({ version: 3 })
     expect(await editor.delete('guide', { version: 1, by })).toEqual([1])
@@ -261,6 +262,40 @@ describe('prompt blocks', () => {
     await released(editor, { instructions: [ref('tone')] })
     expect(await said()).toBe('Of the agent.')
     expect([(await editor.prompts.describe('tone')).latest.block, (await editor.prompts.describe('tone', { agentId: 'guide' })).latest.block]).toEqual([{ content: 'Of the Heed.' }, { content: 'Of the agent.' }])
+  })
+
+  it('[O4.12] where the request chooses the storage of an agent, every call reads and writes that one', async () => {
+    const storages = { a: new InMemoryStore(), b: new InMemoryStore() }
+    const memory = ({ requestContext }: { requestContext: RequestContext }) => new Memory({ storage: storages[(requestContext.get('tenant') as 'a' | 'b' | undefined) ?? 'a'] })
+    const { editor, agent, instructions } = open({ config: { memory } })
+    const { prompts } = editor
+    const at = { agentId: 'guide', requestContext: new RequestContext({ tenant: 'b' }) }
+    const { requestContext } = at
+    for (const [base, content] of ['One.', 'Two.'].entries()) await prompts.save('tone', { base, content, by, ...at })
+    for (const [expected, version] of [1, 2, 1].entries()) await prompts.publish('tone', { version, expected, by, ...at })
+    expect(await prompts.rollBack('tone', { expected: 3, to: 2, by, ...at })).toMatchObject({ version: 2, restores: 2 })
+    expect(await prompts.describe('tone', at)).toMatchObject({ release: { version: 2 } })
+    expect(await prompts.compare('tone', { from: 1, to: 2, ...at })).toHaveLength(1)
+    expect(await prompts.getVersion('tone', 1, at)).toMatchObject({ block: { content: 'One.' } })
+    expect(await prompts.listVersions('tone', { before: 2, ...at })).toMatchObject({ versions: [{ version: 1 }] })
+    expect(await prompts.listReleases('tone', { before: 4, limit: 1, ...at })).toMatchObject({ releases: [{ release: 3 }], next: 3 })
+    await prompts.clone('tone', { as: 'mood', by, ...at })
+    expect((await prompts.list(at)).blocks.map(({ id }) => id)).toEqual(['mood', 'tone'])
+    expect(await prompts.delete('mood', { by, ...at })).toEqual([1])
+    for (const other of [{}, { agentId: 'guide' }]) {
+      expect(await prompts.list(other)).toEqual({ blocks: [] })
+      for (const call of [() => prompts.describe('tone', other), () => prompts.clone('tone', { as: 'x', by, ...other }), () => prompts.delete('tone', { by, ...other })]) {
+        await expect(call()).rejects.toMatchObject({ code: 'unknown_version' })
+      }
+    }
+    await editor.save('guide', { base: 0, instructions: [ref('tone')], by, requestContext })
+    await editor.publish('guide', { version: 1, expected: 0, by, requestContext })
+    await agent.generate('Go.', { ...onThread('t'), requestContext })
+    expect(instructions()).toBe('Two.')
+    expect([await editor.list(), await editor.list({ requestContext })]).toMatchObject([[{ latest: 0, release: null }], [{ latest: 1, release: { release: 1 } }]])
+    await editor.save('guide', { base: 1, instructions: 'Unused.', by, requestContext })
+    await expect(editor.delete('guide', { version: 2, by })).rejects.toMatchObject({ code: 'unknown_version' })
+    expect(await editor.delete('guide', { version: 2, by, requestContext })).toEqual([2])
   })
 
   const evil: Array<[string, object, string]> = [

@@ -125,7 +125,8 @@ it('[O3.3] a locked agent and a server without an editor answer edit_locked', as
 })
 
 it('[O4.13] over HTTP and in the client prompt blocks do what the calls of the editor do, with the principal as the author', async () => {
-  const { as, clientOf, said } = await world({ requestContextSchema: z.object({ plan: z.string().optional() }) })
+  const { as, clientOf, said, model } = await world({ requestContextSchema: z.object({ plan: z.string().optional() }) })
+  const look = () => model.calls.at(-1)?.tools?.flatMap((tool) => ('description' in tool ? [tool.description] : []))[0]
   const [prompts, { editor }] = [clientOf('ann').prompts(), as('ann')]
   const rules = { operator: 'AND', conditions: [{ field: 'plan', operator: 'equals', value: 'pro' }] } as const
   expect(await prompts.save('tone', { base: 0, content: 'Be kind.', description: 'How we speak', why: 'first' })).toMatchObject({
@@ -144,12 +145,14 @@ it('[O4.13] over HTTP and in the client prompt blocks do what the calls of the e
   // A limited principal does not say what instructions trust.
   expect(await editor.preview({ instructions, ...pro })).toMatchObject({ text: 'Help.\n\nBe kind.' })
   expect(await as('bob').editor.preview({ instructions, drafts: true, requestContext: { plan: 'pro' } })).toMatchObject({ text: 'Help.\n\nThey pay.\n\nFor pro.' })
-  await editor.save({ base: 0, instructions })
+  await editor.save({ base: 0, instructions, tools: { look: [{ rules, override: { description: 'Sees.' } }] } })
   expect(await editor.preview({ version: 'draft' })).toMatchObject({ text: 'Help.' })
   await editor.publish({ version: 1, expected: 0 })
   await as('user').generate('Go.', pro)
   expect(said()).toBe('Help.\n\nBe kind.')
+  expect(look()).toBe('Looks.')
   await as('bob').generate('Go.', pro)
+  expect(look()).toBe('Sees.')
   expect(said()).toBe('Help.\n\nThey pay.\n\nBe kind.')
   expect(await prompts.describe('tone')).toMatchObject({ id: 'tone', isDraft: true, agents: ['guide'], release: { release: 3 } })
   expect((await as('bob').explainPrompt('Go.')).edit).toEqual({ version: 1, release: 1, blocks: { tone: 1 } })

@@ -89,7 +89,7 @@ export const calls: Calls = {
   '/api/agents/{agentId}/editor': { get: ({ client }) => client.GET('/api/agents/{agentId}/editor', { params: inAgent }) },
   '/api/agents/{agentId}/versions': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions', { params: { ...inAgent, query: { before: 9, limit: 5 } } }),
-    post: ({ client }) => client.POST('/api/agents/{agentId}/versions', { params: inAgent, body: { base: 1, overrides: { tools: { pay: false } }, why: 'Safer.' } }),
+    post: ({ client }) => client.POST('/api/agents/{agentId}/versions', { params: inAgent, body: { base: 2, overrides: { tools: { pay: false } }, why: 'Safer.' } }),
   },
   '/api/agents/{agentId}/versions/compare': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions/compare', { params: { ...inAgent, query: { from: 0, to: 1 } } }),

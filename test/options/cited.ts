@@ -132,6 +132,36 @@ export const cited: Cited[] = [
     },
   },
   {
+    file: 'test/editor/blocks.test.ts',
+    covers: {
+      'HeedEditor.delete': 'version by why', 'HeedEditor.listVersions': 'deleted', 'HeedEditor.preview': 'instructions version drafts requestContext',
+      'HeedEditor.save': 'instructions.type instructions.content instructions.rules instructions.rules.operator instructions.rules.conditions instructions.rules.conditions.field instructions.rules.conditions.operator instructions.rules.conditions.value instructions.id tools.*.rules tools.*.rules.operator tools.*.rules.conditions tools.*.rules.conditions.field tools.*.rules.conditions.operator tools.*.rules.conditions.value tools.*.override tools.*.override.description',
+      'PromptBlocks.describe': 'agentId', 'PromptBlocks.list': 'after limit', 'PromptBlocks.save': 'base content rules rules.operator rules.conditions rules.conditions.field rules.conditions.operator rules.conditions.value description by why agentId',
+      'PromptBlocks.clone': 'as version by why', 'PromptBlocks.publish': 'version expected by why agentId', 'PromptBlocks.rollBack': 'expected by why',
+      'PromptBlocks.listVersions': 'limit deleted', 'PromptBlocks.compare': 'from to', 'PromptBlocks.delete': 'version by why',
+    },
+  },
+  {
+    file: 'test/editor/blocks.test.ts', title: '[O4.12] where the request chooses the storage of an agent',
+    covers: {
+      'HeedEditor.list': 'requestContext', 'HeedEditor.delete': 'requestContext',
+      'PromptBlocks.list': 'agentId requestContext', 'PromptBlocks.save': 'requestContext', 'PromptBlocks.clone': 'agentId requestContext',
+      'PromptBlocks.publish': 'requestContext', 'PromptBlocks.rollBack': 'to agentId requestContext', 'PromptBlocks.getVersion': 'agentId requestContext',
+      'PromptBlocks.listVersions': 'agentId requestContext before', 'PromptBlocks.listReleases': 'agentId requestContext before limit',
+      'PromptBlocks.compare': 'agentId requestContext', 'PromptBlocks.delete': 'agentId requestContext', 'PromptBlocks.describe': 'requestContext',
+    },
+  },
+  {
+    file: 'test/editor/http.test.ts', title: '[O4.13] over HTTP and in the client prompt blocks do what',
+    covers: {
+      'EditorClient.preview': 'instructions version drafts requestContext', 'EditorClient.save': 'instructions.type instructions.content instructions.rules instructions.rules.operator instructions.rules.conditions instructions.rules.conditions.field instructions.rules.conditions.operator instructions.rules.conditions.value instructions.id tools.*.rules tools.*.rules.operator tools.*.rules.conditions tools.*.rules.conditions.field tools.*.rules.conditions.operator tools.*.rules.conditions.value tools.*.override tools.*.override.description', 'EditorClient.delete': 'why', 'EditorClient.listVersions': 'deleted',
+      'HeedClient.prompts': 'agentId', 'PromptBlocksClient.list': 'after limit', 'PromptBlocksClient.save': 'base content rules rules.operator rules.conditions rules.conditions.field rules.conditions.operator rules.conditions.value description why',
+      'PromptBlocksClient.clone': 'as version why', 'PromptBlocksClient.publish': 'version expected why', 'PromptBlocksClient.rollBack': 'expected to why',
+      'PromptBlocksClient.listVersions': 'before limit deleted', 'PromptBlocksClient.listReleases': 'before limit', 'PromptBlocksClient.compare': 'from to',
+      'PromptBlocksClient.delete': 'version why',
+    },
+  },
+  {
     file: 'test/editor/editor.test.ts', title: '[O2.10] agentVersion counts through every call',
     covers: {
       'Agent.generate': 'agentVersion', 'Agent.stream': 'agentVersion', 'Agent.generateLegacy': 'agentVersion', 'Agent.streamLegacy': 'agentVersion',

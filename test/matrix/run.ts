@@ -6,17 +6,17 @@ import { Saved } from './saved.ts'
 import { runSuite } from './suite.ts'
 
 const usage = `npm run test:matrix -- [--engines ${engines.join(',')}] [--suites ${suites.join(',')}]
-  [--workers 2] [--minutes 20] [--fresh] [--write]
+  [--workers 2] [--minutes 20] [--keep] [--fresh] [--write]
 
 Runs the suites of every domain on each engine and prints a table of the tests that passed, failed and were skipped. A test of a suite that names its own
 store counts on every engine: it is the same everywhere. Each suite on each engine is a process of its own, which is ended after so many minutes and then has
-no result. What a suite found is saved at once: a second call goes on with those that have no result of this commit. --fresh runs all that are named again, and
---write puts the table of all that is saved into docs/reliability.md.`
+no result. What a suite found is saved at once: a second call goes on with those that have no result of this commit, or, with --keep, of any commit. A suite with
+a failure runs again. --fresh runs all that are named, and --write puts the table of all that is saved into docs/reliability.md.`
 
 const { values } = parseArgs({ options: {
   engines: { type: 'string', default: engines.join(',') }, suites: { type: 'string', default: suites.join(',') },
   workers: { type: 'string', default: '2' }, minutes: { type: 'string', default: '20' },
-  fresh: { type: 'boolean', default: false }, write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+  keep: { type: 'boolean', default: false }, fresh: { type: 'boolean', default: false }, write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
 } })
 const root = join(import.meta.dirname, '../..')
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -33,9 +33,9 @@ function named<Name extends string>(given: string, known: readonly Name[]): Name
 
 async function matrix(onEngines: readonly Engine[], ofSuites: readonly Suite[]): Promise<number> {
   const saved = await Saved.open(root)
-  if (saved.version.endsWith('+')) print('Files differ from the commit: nothing is taken from an earlier call.')
+  if (saved.version.endsWith('+') && !values.keep) print('Files differ from the commit: nothing is taken from an earlier call.')
   const left = onEngines.flatMap((engine) => ofSuites.map((suite) => ({ engine, suite })))
-    .filter(({ engine, suite }) => values.fresh || !saved.isDone(engine, suite))
+    .filter(({ engine, suite }) => values.fresh || !saved.isDone(engine, suite, values.keep))
   for (const [nth, { engine, suite }] of left.entries()) {
     print(`${nth + 1} of ${left.length}: ${suite} on ${engine}`)
     const result = await runSuite(root, engine, suite, { minutes: Number(values.minutes), workers: values.workers })

@@ -41,10 +41,11 @@ export class Saved {
     return [...this.#results.values()]
   }
 
-  /** Of a commit, with all tests: whatever they found. */
-  isDone(engine: Engine, suite: Suite): boolean {
+  /** With all tests and no failure, of this commit or of any. Of files that differ from their commit nothing is known later. */
+  isDone(engine: Engine, suite: Suite, ofAnyCommit: boolean): boolean {
     const known = this.#results.get(`${suite} ${engine}`)
-    return known !== undefined && known.unknown === undefined && !this.version.endsWith('+') && known.version === this.version
+    if (known === undefined || known.unknown !== undefined || known.failures.length > 0 || known.version.endsWith('+')) return false
+    return ofAnyCommit || known.version === this.version
   }
 
   async keep(result: SavedResult): Promise<void> {

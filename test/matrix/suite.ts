@@ -14,7 +14,8 @@ export interface Count {
 /** What a suite found on an engine. */
 export interface SuiteResult {
   counts: Partial<Record<Domain, Count>>
-  failures: Array<{ test: string; why: string }>
+  /** `why` is the first line of `details`. */
+  failures: Array<{ test: string; why: string; details: string }>
   /** The titles of tests that were skipped, which have the reason. */
   skipped: string[]
   /** The tests that took longest, with their seconds. */
@@ -78,13 +79,14 @@ function countsOf(root: string, { testResults }: Report): Pick<SuiteResult, 'cou
     // A file that can't be loaded, or one whose hooks failed, has no tests.
     if (assertionResults.length === 0) {
       countOf(domainOf(path, '', '')).failed += 1
-      failures.push({ test: path, why: firstLine(message) })
+      failures.push({ test: path, why: firstLine(message), details: message })
     }
     for (const { status, title, fullName, duration, failureMessages = [] } of assertionResults) {
       took.push({ test: `${path}: ${fullName}`, seconds: Math.round((duration ?? 0) / 1000) })
       const kind = status === 'passed' ? 'passed' : status === 'failed' ? 'failed' : 'skipped'
       countOf(domainOf(path, title, fullName))[kind] += 1
-      if (kind === 'failed') failures.push({ test: `${path}: ${fullName}`, why: firstLine(failureMessages[0] ?? '') })
+      const [details = ''] = failureMessages
+      if (kind === 'failed') failures.push({ test: `${path}: ${fullName}`, why: firstLine(details), details })
       if (kind === 'skipped') skipped.push(`${path}: ${fullName}`)
     }
   }

@@ -24,6 +24,28 @@ const harness: BusHarness = {
 describe.skipIf(noPostgres)(`the bus of PostgreSQL${whyNoPostgres}`, () => {
   it.each(busConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined())
 
+  it('sends one statement at a time on the connection that listens, however many members join at once: the driver will not queue them', async () => {
+    let [open, most] = [0, 0]
+    const counted = async () => {
+      const client = await connect()
+      const query = client.query.bind(client)
+      client.query = async (...given) => {
+        most = Math.max(most, (open += 1))
+        return query(...given).finally(() => (open -= 1))
+      }
+      return client
+    }
+    let clients = 0
+    // The first connection listens, the second sends.
+    const hub = new Hub(() => ((clients += 1) === 1 ? counted() : connect()))
+    const members = await Promise.all(['a', 'b', 'c'].map((name) => connectTo(hub, {
+      namespace: `test ${process.pid} ${name}`, id: name, handler: { onMessage() {}, onLoss() {}, wantsLowLatency: () => true },
+    }, () => {})))
+    await Promise.all(members.map((member) => member.close()))
+    await hub.close()
+    expect(most).toBe(1)
+  })
+
   it('[Q3.2] reports what could not be sent, and attempts to connect that failed', async () => {
     const failures: string[] = []
     const refused = () => Promise.reject(new Error('no way'))

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { HeedError } from '../../src/base/errors.ts'
 import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
@@ -12,6 +9,7 @@ import { LibSQLBus } from '../../src/bus/libsql/bus.ts'
 import { RedisBus } from '../../src/bus/redis/index.ts'
 import { lazily, useSharedServer } from '../postgres/stores.ts'
 import { RedisServer } from '../redis/redis-server.ts'
+import { newFile } from '../new-file.ts'
 import { copyEmptyFile, copyEmptyOfClient } from '../store/empty-database.ts'
 import { fileClient } from '../store/file-client.ts'
 
@@ -32,7 +30,7 @@ export interface PlaceKind {
  * test:matrix` does that for all of them.
  */
 const engines: Readonly<Record<string, () => PlaceKind>> = {
-  memory: () => memoryKind, file: fileKind, client: clientKind, postgres: () => postgresKind, 'postgres+redis': () => redisKind,
+  memory: () => memoryKind, file: fileKind, client: () => clientKind, postgres: () => postgresKind, 'postgres+redis': () => redisKind,
 }
 const { HEED_STORES: chosen = '' } = process.env
 if (chosen !== '' && chosen !== 'all' && !(chosen in engines)) throw new Error(`HEED_STORES is all, or one of ${Object.keys(engines).join(', ')}; not ${chosen}.`)
@@ -69,38 +67,28 @@ const redisKind: PlaceKind = {
 const memoryKind: PlaceKind = { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) }
 
 /** A file that is reached through the client for servers. A server brings no bus, so processes get one: that of the file. */
-function clientKind(): PlaceKind {
-  const newPath = filesOfSuite()
-  return {
-    name: '@libsql/client',
-    // What its driver of files returns ends there.
-    storesNul: false,
-    make(options = {}) {
-      const path = copyEmptyOfClient(newPath())
-      const url = `file:${path}`
-      const bus = () => new LibSQLBus(() => Promise.resolve(path))
-      return { store: () => Object.assign(new LibSQLStore({ url, client: fileClient(url), ...options }), { bus }) }
-    },
-  }
+const clientKind: PlaceKind = {
+  name: '@libsql/client',
+  // What its driver of files returns ends there.
+  storesNul: false,
+  make(options = {}) {
+    const path = copyEmptyOfClient(newFile())
+    const url = `file:${path}`
+    const bus = () => new LibSQLBus(() => Promise.resolve(path))
+    return { store: () => Object.assign(new LibSQLStore({ url, client: fileClient(url), ...options }), { bus }) }
+  },
 }
 
-/** Paths of databases in a folder that goes with the suite: the processes of a test are closed after it, in any order. */
-function filesOfSuite(): () => string {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-thread-'))
-  let files = 0
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  return () => join(folder, `${files++}.db`)
+const libsqlKind: PlaceKind = {
+  name: 'libSQL',
+  make(options = {}) {
+    const url = `file:${copyEmptyFile(newFile())}`
+    return { store: () => new LibSQLStore({ url, ...options }) }
+  },
 }
 
 export function fileKind(): PlaceKind {
-  const newPath = filesOfSuite()
-  return {
-    name: 'libSQL',
-    make(options = {}) {
-      const url = `file:${copyEmptyFile(newPath())}`
-      return { store: () => new LibSQLStore({ url, ...options }) }
-    },
-  }
+  return libsqlKind
 }
 
 /** The store in memory goes with its process; here it stays, and only the way to it is closed. */

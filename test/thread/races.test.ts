@@ -45,6 +45,24 @@ function holding(method: Method, hold: 'before' | 'after') {
 }
 
 describe('if the store responds late', () => {
+  it('[W2.1] a signal that is persisted beside the next run does not cut off the end of the run before, which this process does not know of yet', async () => {
+    const { store, arm, reached, release } = holding('commitStep', 'after')
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['One.', 'Two.']) })
+    openHeed({ agent }, store)
+    const seen = collect(await agent.subscribeToThread(thread))
+    arm()
+    agent.sendMessage('First.', thread)
+    await reached
+    // The first run has ended in the store, so that this one begins another.
+    await agent.sendMessage('Second.', thread).stored
+    await agent.sendMessage('Beside it.', { ...thread, ifActive: { behavior: 'persist' }, ifIdle: { behavior: 'persist' } }).stored
+    await soon(() => seen.chunks.filter(isType('data-user-message')).length).toBe(2)
+    release()
+    await soon(() => seen.chunks.filter(isType('finish')).length).toBe(2)
+    const marks = types(seen.chunks).filter((type) => /^(?:start|finish|data-.*)$/.test(type))
+    expect(marks).toEqual(['start', 'data-user-message', 'data-user-message', 'finish', 'start', 'data-user-message', 'finish'])
+  })
+
   it('[R2.3] an interrupt that has already entered does not cut the stream', async () => {
     const first = gate()
     const second = gate()

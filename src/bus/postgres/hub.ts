@@ -1,6 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { jsonText } from '../../base/json.ts'
+import { KeyedMutex } from '../../base/promises.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { fail, type Connect, type NotifyClient } from './client.ts'
@@ -39,6 +40,8 @@ export class Hub {
   #answers: (() => void) | undefined
   #listener: NotifyClient | undefined
   #connecting: Promise<void> | undefined
+  /** Members join one after the other: the connection that listens takes one statement at a time. */
+  readonly #joining = new KeyedMutex()
   #timer: ReturnType<typeof setInterval> | undefined
   #disconnected = false
   /** The last failure that was reported to the members. */
@@ -182,13 +185,15 @@ export class Hub {
   async #join({ namespace, id }: Member): Promise<void> {
     const client = this.#listener
     if (!client) throw new HeedError('bus_failed', 'The connection that listens is gone.', { retryable: true })
-    const held = await client.query(
-      `SELECT count(DISTINCT pid) AS others FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
-         AND ((classid::bigint << 32) | objid::bigint) = $1::bigint`, [presenceOf(namespace)])
-    await client.query('SELECT pg_advisory_lock_shared($1::bigint)', [presenceOf(namespace)])
-    await client.query(`LISTEN ${channelOf(namespace)}; LISTEN ${channelOf(namespace, id)}`)
+    const others = await this.#joining.run('', async () => {
+      const held = await client.query(
+        `SELECT count(DISTINCT pid) AS others FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+           AND ((classid::bigint << 32) | objid::bigint) = $1::bigint`, [presenceOf(namespace)])
+      await client.query('SELECT pg_advisory_lock_shared($1::bigint)', [presenceOf(namespace)])
+      await client.query(`LISTEN ${channelOf(namespace)}; LISTEN ${channelOf(namespace, id)}`)
+      return Number(held.rows[0]?.others ?? 0)
+    })
     this.#tell(namespace, 'here')
-    const others = Number(held.rows[0]?.others ?? 0)
     const since = performance.now()
     while ((this.#peers.get(namespace)?.size ?? 0) < others && performance.now() - since < answerWithinMs) {
       await new Promise<void>((resolve) => {

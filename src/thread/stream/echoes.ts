@@ -90,8 +90,11 @@ function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
     // The thread was deleted since.
     if (epoch < live.life) return
     live.resourceId = resourceId
-    if (owner === undefined || runtime.hostOf(threadId)) live.beginEpoch(epoch)
-    else if (live.epoch < epoch) {
+    const host = runtime.hostOf(threadId)
+    // The run before has ended in the store, and this process publishes its end when it has the answer: until then its epoch goes on.
+    const isEnding = host !== undefined && !host.started && live.running && live.epoch < epoch
+    if (owner === undefined || (host && !isEnding)) live.beginEpoch(epoch)
+    else if (!isEnding && live.epoch < epoch) {
       // A run of this process set the epoch, and its live thread was released: continue with an index that no chunk has.
       live.joinEpoch(epoch, runtime.clock.now())
     }

@@ -10,7 +10,7 @@ export interface SubscribeParams {
   resourceId?: string
   /** The cursor of the last chunk that was received. */
   after?: string
-  /** Begin with a snapshot, followed by new chunks. */
+  /** Begin with a snapshot, followed by new chunks. With `after`, the chunks after it come instead, if they are retained. */
   snapshot?: boolean
   /** Also receive the numbers of pending and unread notifications, as `data-inbox`, from servers that send them. */
   inbox?: boolean

@@ -108,6 +108,9 @@ const known = [
   'clock',
 ]
 
+/** How long a close waits for the delivery of events that sources have polled. */
+const sourcesMs = 5_000
+
 /** The agents of a program and the storage of their threads. */
 export class Heed<
   Agents extends Record<string, Agent> = Record<string, Agent>, Workflows extends Record<string, HeedWorkflow> =
@@ -452,8 +455,11 @@ export class Heed<
     const { drainMs = 0 } = options
     checkWhole('drainMs', drainMs)
     if (drainMs > 0) await this.drain(drainMs)
-    await this.sources.stop()
-    await this.sites.close()
+    try {
+      await withTimeout(this.clock, sourcesMs, this.sources.stop(), () => this.logger.warn('events of sources are delivered by the next poll'))
+    } finally {
+      await this.sites.close()
+    }
   }
 
   /**

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { Agent, Heed, silentLogger, type NotificationPriority } from '../../src/index.ts'
+import { Agent, Heed, InMemoryStore, silentLogger, type NotificationPriority } from '../../src/index.ts'
 import { SignalProvider, type SourceEvent } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
@@ -51,4 +51,36 @@ it('[E1.6] is polled by one process at a time, and by none without a subscriptio
     return asked.length
   }).toBeGreaterThanOrEqual(3)
   expect(asked.length).toBeLessThanOrEqual(minutes)
+})
+
+it('[R11.4] is not waited for beyond five seconds at a close, also where it can\'t be stopped', async () => {
+  const [clock, storage] = [virtualClock(), new InMemoryStore()]
+  const waits = Promise.withResolvers<void>()
+  let isStuck = false
+  const defaultOptions = () => (isStuck ? (waits.resolve(), new Promise<never>(() => {})) : {})
+  const agent = new Agent({ id: 'guide', model: scriptedModel([]), defaultOptions })
+  const source = new Builds('one', [])
+  const heed = new Heed({ agents: { agent }, sources: [source], storage, clock, logger: silentLogger })
+  await heed.start()
+  await source.subscribe({ threadId: 't1', resourceId: 'user-1', agentId: 'guide', externalId: 'main' })
+  isStuck = true
+  await Promise.all([clock.advance(60_000), waits.promise])
+  const closing = heed.close()
+  await clock.advance(5_000)
+  await closing
+  await expect(storage.getThread({ threadId: 't1' })).rejects.toMatchObject({ code: 'closed' })
+})
+
+it('closes the storages of a Heed whose source fails to stop, and says why', async () => {
+  const storage = new InMemoryStore()
+  class Stuck extends Builds {
+    override stop(): Promise<void> {
+      return Promise.reject(new Error('no way to stop'))
+    }
+  }
+  const agent = new Agent({ id: 'guide', model: scriptedModel([]) })
+  const heed = new Heed({ agents: { agent }, sources: [new Stuck('one', [])], storage, logger: silentLogger })
+  await heed.start()
+  await expect(heed.close()).rejects.toThrow('no way to stop')
+  await expect(storage.getThread({ threadId: 't1' })).rejects.toMatchObject({ code: 'closed' })
 })

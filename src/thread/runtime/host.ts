@@ -46,8 +46,8 @@ export class ThreadHost implements RunHost {
   #stop: AbortController | undefined
   /** A run is active or about to begin. */
   #hasWork = true
-  /** An abort that arrived before the run began. */
-  #abortNext: HostAbort | undefined
+  /** Aborts that arrived before the run began: one of them may be of another run, or the only one that cancels what is pending. */
+  #abortNext: HostAbort[] = []
   readonly #interruptNext = new Set<string>()
   /** Of work that is no run of a model. */
   #onInterrupt: (() => void) | undefined
@@ -142,7 +142,7 @@ export class ThreadHost implements RunHost {
         if (abort.clearPending) this.#clearUpTo = Math.max(this.#clearUpTo ?? 0, abort.clearUpTo ?? Infinity)
         return false
       }
-      this.#abortNext ??= abort
+      if (!this.#abortNext.some((known) => isSameAbort(known, abort))) this.#abortNext.push(abort)
       return true
     }
     if (other || this.live.belongsToOther(abort.resourceId)) return false
@@ -222,9 +222,7 @@ export class ThreadHost implements RunHost {
       (this.#runtime.hasAgent(run.agentId) && this.#runtime.agent(run.agentId).canRejectInput === true)
     if (mayReject && begun.resumed) this.#drained.resume(unreadInput(rows, run.runId))
     this.#recordDrained(taken, 0, mayReject)
-    const abort = this.#abortNext
-    this.#abortNext = undefined
-    if (abort) this.abort(abort)
+    for (const abort of this.#abortNext.splice(0)) this.abort(abort)
     try {
       if (this.#leaseLost) throw this.#leaseLost // The store failed while it began the run.
       const { signal } = this.#stop
@@ -497,4 +495,12 @@ export class ThreadHost implements RunHost {
     this.#leaseLost ??= closed()
     this.#stop?.abort(this.#leaseLost)
   }
+}
+
+/** A repeated one has no further effect. */
+function isSameAbort(one: HostAbort, other: HostAbort): boolean {
+  return (
+    one.runId === other.runId && one.clearPending === other.clearPending && one.clearUpTo === other.clearUpTo &&
+    one.resourceId === other.resourceId
+  )
 }

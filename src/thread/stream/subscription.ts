@@ -180,7 +180,7 @@ export interface SubscribeOptions {
   resourceId?: string
   /** The cursor of the last chunk that was read: the chunks after it follow, or a snapshot where they are not retained. */
   after?: string
-  /** Begin with a snapshot, then the live edge. */
+  /** Begin with a snapshot, then the live edge. With `after`, the chunks after it come instead, if they are retained. */
   snapshot?: boolean
   /** Also receive what happens to the watches of the thread, as `data-watch` chunks, which have no cursor and are not repeated. */
   watches?: boolean

@@ -14,7 +14,11 @@ export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/resource-memory.ts'
 export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'
 export type { IncludedMessage, RecallArgs, RecalledMessages } from './memory/recall.ts'
-export type { EmbedderStatus, IncompleteReason, RecallHit, RecallProgress, RecallStatus } from './store/contract/recall.ts'
+export type { ExplainedRecall, ExplainRecallArgs, RecallExplanation } from './memory/semantic/explain.ts'
+export type { ExplainedReason, ExplainedWord } from './recall/rank/explanation.ts'
+export type {
+  EmbedderStatus, IncompleteReason, MissingReason, RankedMessage, RecallHit, RecallProgress, RecallStatus,
+} from './store/contract/recall.ts'
 export type { VectorIndexSettings, VectorMatch, VectorMetric, VectorStore } from './recall/vector-store.ts'
 export type { MetadataFilter } from './recall/filter/filter.ts'
 export { ModelRouterEmbeddingModel, type AnyEmbeddingModel, type EmbedderInput } from './run/model/model-router.ts'

@@ -28,7 +28,7 @@ const refined = 16
 async function cosinesWith(conversation: Conversation, bits: Bits): Promise<Float32Array[]> {
   const { turns, questions } = await vectorsOf(conversation, 'words')
   const slots = new VectorSlots(turns[0]?.length ?? 0, bits)
-  for (const turn of turns) slots.add(new DataView(quantize(turn).buffer))
+  for (const turn of turns) slots.add(quantize(turn))
   return questions.map((question) => slots.compare(question))
 }
 

@@ -59,7 +59,7 @@ async function ask(store: SqlStore, resourceId: string, { questions }: Conversat
   for (const { text, evidence, named } of questions) {
     const hits = await recall.search({ resourceId, text, limit: 10, ...(withVectors && { embedder }) })
     const at = new Set(hits.map(({ messageId }) => Number(messageId.split('-').at(-1))))
-    found.push({ share: evidence.filter((turn) => at.has(turn)).length / named, hits: hits.map(({ messageId, score }) => `${messageId} ${score.toFixed(4)}`).join() })
+    found.push({ share: evidence.filter((turn) => at.has(turn)).length / named, hits: hits.map(({ messageId, score }) => `${messageId} ${score.toFixed(6)}`).join() })
   }
   return found
 }
@@ -106,7 +106,7 @@ const questions = conversations.reduce((sum, { questions: { length } }) => sum +
 writeFileSync(join(root, 'bench', 'results', 'recall-stores.md'), `# What recall finds on each store
 
 ${questions} questions about ${conversations.length} conversations, asked through \`search\` of the store, by words and with vectors of the local embedder: the share of
-the turns that answer them among the ten best, and for how many questions the ten, their order and their scores, to four digits, are those of a file. Through a client of libSQL
+the turns that answer them among the ten best, and for how many questions the ten, their order and their scores, to six digits, are those of a file. Through a client of libSQL
 the index is in the database, as on a libSQL server. Made by \`npm run bench:recall:stores\`.
 
 | ${head.join(' | ')} |

@@ -4,6 +4,7 @@ import type { Editable } from '../editor/contract.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Site } from '../heed/site.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
+import { untilAborted } from '../base/promises.ts'
 import { Memory, type MemoryBinding } from '../memory/memory.ts'
 import { storageIn } from '../memory/processors.ts'
 import type { AgentInput } from '../message/read/input.ts'
@@ -41,7 +42,7 @@ import {
 } from './options.ts'
 import { describeAgent, explain, explainAgentPrompt, type AgentDescription, type Explained, type SignalName } from './inspect.ts'
 import {
-  contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
+  contextOf, declaredKeys, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
 } from './memory/request-memory.ts'
 import {
   hasCallerId, messageToSignal, sendNotifications, sendState, toSignal, AgentSends, type NotificationDeliveryPolicyConfig,
@@ -346,6 +347,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return copy
   }
 
+  /** @internal */
+  contextKeys(): Promise<readonly string[]> {
+    return declaredKeys(this.#config)
+  }
+
   /** Its model and its tools, for lists of agents. */
   async describe(request: ForRequest = this.#context ?? {}): Promise<AgentDescription> {
     return describeAgent(this.#config, this.id, this.site(), requestContextIn('describe()', request))
@@ -393,10 +399,16 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const otherwise = this.site()
     try {
       const found = resolveMemory(this.#config, contextOf(this.#config, requestContext), this.id)
-      return found instanceof Promise ? found.then((memory) => this.#boundTo(memory, otherwise)) : this.#boundTo(found, otherwise)
+      if (!(found instanceof Promise)) return this.#boundTo(found, otherwise)
+      return this.#untilClosed(found).then((memory) => this.#boundTo(memory, otherwise))
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /** Waits for a function of the configuration, which may never settle, but not beyond the close of its Heed. */
+  #untilClosed<T>(found: Promise<T>): Promise<T> {
+    return untilAborted(found, this.threads().stopping)
   }
 
   /** This agent at the storage of a memory; where the memory has none, at `otherwise`. */
@@ -471,12 +483,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   memoryOf(options: AgentExecutionOptions): MemoryTarget | undefined | Promise<MemoryTarget | undefined> {
     const { defaultOptions } = this.#config
     if (!defaultOptions || (typeof defaultOptions === 'object' && !defaultOptions.memory)) return options.memory
-    return resolveOptions(this.#config, options).then(targetIn)
+    return this.#untilClosed(resolveOptions(this.#config, options).then(targetIn))
   }
 
   /** @internal */
   describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> {
-    return describeThread(this.#config, thread, options, this.id)
+    return this.#untilClosed(describeThread(this.#config, thread, options, this.id))
   }
 
   /** @internal */
@@ -492,7 +504,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
     if (!this.#historyDependsOnRequest && !options.inputProcessors && !options.outputProcessors) return undefined
-    return historyOptionsOfCall(this.id, this.#config, options)
+    return this.#untilClosed(historyOptionsOfCall(this.id, this.#config, options))
   }
 
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {

@@ -1,6 +1,7 @@
-import { HeedError, isHeedError } from '../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { orderedJSON, type JSONObject, type JSONValue } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
+import type { RunEdit } from '../editor/contract.ts'
 import type { Site } from '../heed/site.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -14,11 +15,12 @@ import type { RunResult } from '../run/output/run-result.ts'
 import type { ToolCall, ToolResult, WaitingCall } from '../run/step/step-result.ts'
 import { isUserAuthored } from '../signals/conversions.ts'
 import { checkDecision, findUndecided } from '../store/contract/decisions.ts'
-import type { SuspendedCall } from '../store/contract/threads.ts'
+import type { Decided, SuspendedCall } from '../store/contract/threads.ts'
+import { followSuspended } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
 import { continuationOf } from '../thread/runtime/run-rows.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { callOnThread, checkRunId, enqueueTurn } from '../thread/send/turns.ts'
+import { callOnThread, checkRunId, enqueueTurn, unlessAborted } from '../thread/send/turns.ts'
 import type { LocalCall } from '../thread/send/waiters.ts'
 import { prepareInTrace, runInTrace, traceRun } from '../tracing/run-trace.ts'
 import { activeContext } from '../tracing/telemetry.ts'
@@ -26,7 +28,6 @@ import type { Askable } from './askable.ts'
 import { readHistory } from './inspect.ts'
 import { checkInput, inputWithCallerIds } from './input.ts'
 import { checkMemory, checkUnsaved } from './options.ts'
-import { unlessAborted } from './prepare.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -46,11 +47,12 @@ export async function runCall(agent: Askable, messages: AgentInput, options: Age
   const site = here.site()
   if (memory?.options?.save === false) {
     checkUnsaved(memory)
-    const history = await readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const reading = readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const history = await unlessAborted(reading, options.abortSignal)
     const unsaved = { runId, rows: [...history, ...rows], inputCount: rows.length, options: { ...options, memory: undefined }, emit }
     return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)
   }
-  const thread = target && (await agent.describeThread(target.thread, options))
+  const thread = target && (await unlessAborted(agent.describeThread(target.thread, options), options.abortSignal))
   const call = { runId, rows, given, options: memory ? { ...options, memory } : options, emit }
   const { result } = target
     ? await callOnThread(site.threads, here, { ...target, ...call, thread })
@@ -86,13 +88,21 @@ export async function continueSuspended(agent: Askable, decision: RunDecision): 
 
 async function decideOnThread(agent: Askable, decision: RunDecision, follower: RunFollower): Promise<void> {
   const runtime = agent.threads()
-  const unfollow = runtime.waiters.follow(decision.runId, { from: activeContext(), ...follower })
+  const caller = { from: activeContext(), ...follower }
+  const unfollow = runtime.waiters.follow(decision.runId, caller)
+  let decided: Decided
   try {
-    await decide(runtime, agent, decision)
+    decided = await decide(runtime, agent, decision)
   } catch (error) {
     unfollow()
     throw (await isUnknownRun(runtime, decision.runId, error)) ? notStored(decision.runId) : error
   }
+  if (decided.fence) return
+  await followSuspended(runtime, decided, caller, unfollow).catch((error: unknown) => {
+    // The decision is stored.
+    const fields = { runId: decided.runId, error: describe(error) }
+    runtime.logger.warn('a run that waits for more decisions is followed in this process alone', fields)
+  })
 }
 
 /** Decides a call of a run without a thread, which this process keeps. The run continues when no other call is undecided. */
@@ -108,11 +118,11 @@ async function decideEphemeral(agent: Askable, decision: RunDecision, follower: 
   suspended.followers.push(follower)
   if (!suspended.calls.every((other) => other.decision)) return
   site.ephemeralRuns.resume(runId)
-  const { options, step, calls, decided, followers } = suspended
+  const { options, step, calls, decided, edit, followers } = suspended
   const emit = (chunk: Chunk) => {
     for (const one of followers) one.emit(chunk)
   }
-  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls, decided } }
+  const continued = { runId, rows: [...suspended.rows()], inputCount: 0, options, emit, continues: { step, calls, decided, edit } }
   const running = ephemeral(agent, site, continued).then(({ result }) => result)
   running.then(
     (result) => {
@@ -150,7 +160,7 @@ interface EphemeralCall {
   inputCount: number
   options: AgentExecutionOptions
   /** The step in which the run was suspended, with its decided calls. */
-  continues?: { step: number; calls: readonly SuspendedCall[]; decided: ReadonlySet<string> }
+  continues?: { step: number; calls: readonly SuspendedCall[]; decided: ReadonlySet<string>; edit?: RunEdit | undefined }
   emit(chunk: Chunk): void
 }
 
@@ -160,18 +170,20 @@ async function ephemeral(agent: Askable, site: Site, call: EphemeralCall): Promi
   const ephemeralRun = site.ephemeralRuns.begin()
   let slot: (() => void) | undefined
   try {
-    slot = await site.threads.runSlots.enterEphemeral(runId, ephemeralRun.closing)
+    slot = await site.threads.runSlots.enterEphemeral(ephemeralRun.closing, options.abortSignal)
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
-    const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace }
+    // It continues with the version that it began with.
+    const request = { runId, rows, inputCount, stepsDone: continues?.step ?? 0, trace, edit: continues?.edit }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const onSuspend = (step: number, waiting: readonly WaitingCall[]) => {
-      const { abortSignal: _, ...given } = options
-      // It continues with the version that it began with.
-      const kept = setup.edit ? { ...given, agentVersion: setup.edit.version } : given
+      const { abortSignal: _, ...kept } = options
+      const { edit } = setup
       // A call with an id that was decided before: the id does not name the new request.
       const decided = new Set([...(continues?.decided ?? []), ...(continues?.calls.map(({ toolCallId }) => toolCallId) ?? [])])
       const calls = waiting.map((one): SuspendedCall => ({ ...one, ...(decided.has(one.toolCallId) ? { again: true } : {}) }))
-      site.ephemeralRuns.suspend(runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, decided, followers: [] })
+      site.ephemeralRuns.suspend(
+        runId, { agentId: agent.id, rows: () => run.rows, options: kept, step, calls, decided, edit, followers: [] },
+      )
     }
     const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing, onSuspend))
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))

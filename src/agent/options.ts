@@ -93,7 +93,7 @@ const checks: Record<keyof AgentExecutionOptions, Check> = {
   transform: wantedTransform,
   runId: (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty'),
   includeRawChunks: flag,
-  agentVersion: whole(0),
+  agentVersion: (value) => (value === 'draft' || whole(0)(value) === undefined ? undefined : "the number of a version, or 'draft'"),
   onChunk: callback,
   onStepFinish: callback,
   onFinish: callback,

@@ -1,6 +1,5 @@
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
-import { untilAborted } from '../base/promises.ts'
 import { editTools, resolveEdit, type AppliedEdit } from '../editor/applied.ts'
 import { answeringKey, type Site } from '../heed/site.ts'
 import { splitMetadata } from '../memory/working-memory/access.ts'
@@ -17,6 +16,7 @@ import { sampledScorers } from '../scorers/sampling.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
+import { unlessAborted } from '../thread/send/turns.ts'
 import {
   checkDefaults, checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type LegacyOptions, type ResolvedOptions,
 } from './options.ts'
@@ -283,17 +283,6 @@ export async function resolveProcessors(config: AgentConfig, options: ResolvedOp
   }
   checkProcessors(found, agent)
   return found
-}
-
-/** Rejects on abort, also while a function of the agent never resolves. A run that was aborted before it began reports it itself. */
-export async function unlessAborted<T>(found: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal || signal.aborted) return found
-  try {
-    return await untilAborted(Promise.resolve(found), signal)
-  } catch (error) {
-    if (!signal.aborted || error !== signal.reason) throw error
-    throw new HeedError('aborted', 'The run was aborted before it began.', { cause: error })
-  }
 }
 
 /** The fields of a thread that a call may create, for the store. Options are resolved only where the metadata has working memory. */

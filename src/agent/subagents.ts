@@ -84,7 +84,7 @@ async function runWithoutThread(agent: Agent, prompt: string, context: ToolConte
   const { abortSignal, requestContext, taintedBy } = context
   const asked = taintedBy.length === 0 ? prompt : { role: 'user' as const, content: prompt, metadata: { taintedBy: [...taintedBy] } }
   const stream = await agent.stream(asked, { abortSignal, requestContext })
-  for await (const chunk of stream.fullStream) context.report(chunk)
+  for await (const chunk of stream.fullStream) (nesting ?? context).report(chunk)
   const { text, tripwire, suspended, usage, messages } = await stream.result
   nesting?.addUsage(usage)
   nesting?.addTaint(messages.map((message) => taintOf(message.content)).reduce(joinTaint, []))
@@ -118,7 +118,7 @@ async function runOnChildThread(agent: Agent, prompt: string, call: Call, nestin
     decision: nesting.decision,
     abortSignal,
     isHandedOver: () => nesting.isHandedOver(),
-    emit: (chunk) => call.report(chunk),
+    emit: (chunk) => nesting.report(chunk),
   })
   if (end.suspended) {
     const { kind, payload, request, child } = end.suspended

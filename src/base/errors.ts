@@ -56,6 +56,8 @@ export type HeedErrorCode =
   | 'edit_conflict'
   /** The code of the agent does not let it be edited. */
   | 'edit_locked'
+  /** Runs get the version that is to be deleted, or a run that is not finished has it. */
+  | 'edit_in_use'
   | 'unknown_version'
   // Voice
   /** The agent has no voice, or its voice has no model for this. */

@@ -43,6 +43,29 @@ export function isDeep(text: string): boolean {
   return false
 }
 
+/**
+ * The text of a value that leaves the process. JSON has no bigint, which the validated value of a schema may contain: it is written as a
+ * text of its digits.
+ */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner))
+  }
+}
+
+/** True for a value that is stored as JSON and read again as it was: no class, no function, no number that JSON has not. */
+export function isStorable(value: unknown, depth = 0): value is JSONValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth > 16) return false
+  if (Array.isArray(value)) return value.every((item) => isStorable(item, depth + 1))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return false
+  return Object.values(value).every((item) => item === undefined || isStorable(item, depth + 1))
+}
+
 /** JSON with sorted keys: equal for equal values. */
 export function orderedJSON(value: unknown): string {
   return JSON.stringify(value, sortKeys)

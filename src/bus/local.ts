@@ -1,3 +1,4 @@
+import { jsonText } from '../base/json.ts'
 import type { Bus, BusConnection, BusConnectOptions, BusHandler } from './contract.ts'
 import type { BusMessage } from './message.ts'
 
@@ -41,7 +42,7 @@ export class LocalBus implements Bus {
 function enqueue(members: ReadonlyMap<string, Member>, from: string, message: BusMessage, to: string | undefined): void {
   const receivers = [...members].flatMap(([id, member]) => (id !== from && (to === undefined || to === id) ? [member] : []))
   if (receivers.length === 0) return
-  const text = JSON.stringify(message)
+  const text = jsonText(message)
   for (const member of receivers) {
     member.queue.push({ text, from })
     if (member.queue.length === 1) setImmediate(deliver, member)

@@ -1,17 +1,20 @@
 import { checkNames, checkWhole } from '../base/arguments.ts'
 import type { EditDifference } from '../editor/compare.ts'
-import type { AgentOverrides, AgentVersion, Release, ReleaseRule } from '../editor/contract.ts'
-import type { EditableAgent, SavedVersion } from '../editor/editor.ts'
+import type { AgentOverrides, AgentVersion, Release, ReleaseRule, TriedVersion } from '../editor/contract.ts'
+import type { EditableAgent, EditedAgentSummary, PreviewedInstructions, SavedVersion } from '../editor/editor.ts'
 import type { Connection } from './connection.ts'
 
 /** A version or release as a server sends it. */
-type Sent<Row> = Omit<Row, 'createdAt'> & { createdAt: string }
+export type Sent<Row> = Omit<Row, 'createdAt'> & { createdAt: string }
 
 /** What may be edited of an agent, and what is, as a server sends it. */
 export type RemoteEditableAgent = Omit<EditableAgent, 'latest' | 'release'> & {
   latest: Sent<AgentVersion> | null
   release: Sent<Release> | null
 }
+
+/** What an agent has, for lists, as a server sends it. */
+export type RemoteEditedAgent = Omit<EditedAgentSummary, 'release'> & { release: Sent<Release> | null }
 
 /** A page of the newest first. `before`: the `next` of the page before. */
 export interface EditPage {
@@ -59,8 +62,9 @@ export class EditorClient {
     return this.#connection.json(`${this.#path}/versions/${version}`)
   }
 
-  async listVersions(page: EditPage = {}): Promise<{ versions: Array<Sent<AgentVersion>>; next?: number }> {
-    checkNames('listVersions()', page, ['before', 'limit'])
+  /** `deleted`: those that were deleted, with who did it, in place of the others. */
+  async listVersions(page: EditPage & { deleted?: boolean } = {}): Promise<{ versions: Array<Sent<AgentVersion>>; next?: number }> {
+    checkNames('listVersions()', page, ['before', 'limit', 'deleted'])
     return this.#connection.json(`${this.#path}/versions`, { query: { ...page } })
   }
 
@@ -74,5 +78,26 @@ export class EditorClient {
     checkNames('compare()', versions, ['from', 'to'])
     const path = `${this.#path}/versions/compare`
     return (await this.#connection.json<{ differences: EditDifference[] }>(path, { query: { ...versions } })).differences
+  }
+
+  /** Deletes a version. Rejects with `edit_in_use` where runs get it, or a run that is not finished has it. */
+  async delete(version: number, options: { why?: string } = {}): Promise<number[]> {
+    checkWhole('version', version, 1)
+    checkNames('delete()', options, ['why'])
+    const path = `${this.#path}/versions/${version}`
+    return (await this.#connection.json<{ deleted: number[] }>(path, { method: 'DELETE', query: { ...options } })).deleted
+  }
+
+  /** The instructions that a run with a request context would have: those that are passed, else those of a version. */
+  async preview(
+    preview: {
+      instructions?: AgentOverrides['instructions']
+      version?: TriedVersion
+      drafts?: boolean
+      requestContext?: Record<string, unknown>
+    } = {},
+  ): Promise<PreviewedInstructions> {
+    checkNames('preview()', preview, ['instructions', 'version', 'drafts', 'requestContext'])
+    return this.#connection.json(`${this.#path}/versions/preview`, { body: preview })
   }
 }

@@ -3,8 +3,10 @@ import type { NotificationRecord, RequestedNotifications } from '../store/contra
 import type { ReplyQuery, ReplyRecord, ReplyScope } from '../store/contract/replies.ts'
 import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions, type OverWire } from './connection.ts'
+import type { RemoteEditedAgent } from './editor.ts'
 import { listed } from './fields.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
+import { PromptBlocksClient } from './prompt-blocks.ts'
 import { ThreadListSubscription } from './thread-list.ts'
 import type { ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
 import { WorkflowClient, type AnyWorkflow, type WorkflowDetails, type WorkflowTypes } from './workflows.ts'
@@ -79,6 +81,17 @@ export class HeedClient {
   memory(scope: MemoryScope = {}): MemoryClient {
     checkNames('memory()', scope, ['agentId', 'resourceId'])
     return new MemoryClient(this.#connection, scope)
+  }
+
+  /** The agents that may be edited, and what their runs get. Needs the scope `edit`. */
+  async listEditedAgents(): Promise<RemoteEditedAgent[]> {
+    return (await this.#connection.json<{ agents: RemoteEditedAgent[] }>('/editor/agents')).agents
+  }
+
+  /** The prompt blocks of the server; with `agentId`, of an agent with a storage of its own. */
+  prompts(scope: { agentId?: string } = {}): PromptBlocksClient {
+    checkNames('prompts()', scope, ['agentId'])
+    return new PromptBlocksClient(this.#connection, scope)
   }
 
   listAgents(): Promise<Record<string, AgentDetails>> {
@@ -169,8 +182,11 @@ function checkClientOptions(options: ClientOptions): void {
 export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ThreadRun, ToolDetails, WatchName } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
+export type { ExplainedRecall, RecallExplanation } from '../memory/semantic/explain.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
-export type { EditorClient, EditPage, RemoteEditableAgent } from './editor.ts'
+export type { EditorClient, EditPage, RemoteEditableAgent, RemoteEditedAgent, Sent } from './editor.ts'
+export type { PromptBlocksClient, RemotePromptBlock } from './prompt-blocks.ts'
+export type { ContextRules, InstructionBlock, ToolVariant } from '../editor/contract.ts'
 export type { RemoteVoiceEvent, VoiceConnectionEvent } from './voice/received-events.ts'
 export type { RemoteSessionOptions, RemoteVoiceSession } from './voice/remote-session.ts'
 export type { RemoteAudio, RemoteListenOptions, RemoteSpeakOptions, VoiceClient } from './voice/voice-client.ts'

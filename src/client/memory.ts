@@ -3,6 +3,7 @@ import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { CloneThreadArgs } from '../memory/clones.ts'
 import type { RecallArgs, RecalledMessages } from '../memory/recall.ts'
 import type { SeekArgs, SoughtMessages } from '../memory/seek.ts'
+import type { ExplainedRecall, ExplainRecallArgs } from '../memory/semantic/explain.ts'
 import type { ListThreadsArgs, ThreadList } from '../memory/threads.ts'
 import type { AgentMessage } from '../message/read/input.ts'
 import type { Message } from '../message/message.ts'
@@ -134,6 +135,16 @@ export class MemoryClient {
   ): Promise<{ results: FoundMessage[]; count: number; incomplete?: true; incompleteReason?: RecalledMessages['incompleteReason'] }> {
     checkNames('search()', query, ['searchQuery', 'threadId', 'limit'])
     return this.#get('/search', query)
+  }
+
+  /** Why `search()` finds its messages, or why it does not find one: `message`, by default of the thread `threadId`. */
+  async explainRecall(
+    query: { searchQuery: string; threadId?: string; limit?: number; message?: ExplainRecallArgs['message'] },
+  ): Promise<ExplainedRecall> {
+    checkNames('explainRecall()', query, ['searchQuery', 'threadId', 'limit', 'message'])
+    const { message, ...search } = query
+    if (message !== undefined) checkNames('message', message, ['id', 'threadId'])
+    return this.#get('/search/explanation', { ...search, messageId: message?.id, messageThreadId: message?.threadId })
   }
 
   async saveMessages(saved: { messages: readonly AgentMessage[] }): Promise<{ messages: Array<OverWire<Message>> }> {

@@ -16,7 +16,9 @@ export interface WorkflowDetails {
   inputSchema?: string
   outputSchema?: string
   stateSchema?: string
-  steps: Array<{ type: string; id: string; steps?: unknown[] }>
+  steps: Array<{ type: string; id: string; description?: string; metadata?: Record<string, unknown>; steps?: unknown[] }>
+  /** The schedules that start its runs. */
+  schedules: Array<{ id: string; cron: string; timezone?: string }>
 }
 
 /** The types of a workflow, for `getWorkflow<typeof workflow>()`. */
@@ -35,6 +37,8 @@ export interface RemoteStart<Input = unknown, State = unknown> {
   inputData?: Input
   initialState?: State
   requestContext?: Record<string, unknown>
+  /** The run is paused when one step has ended: `resume()` lets it go on. */
+  perStep?: boolean
 }
 
 /** A workflow of a server, and its runs. */
@@ -145,7 +149,7 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
 
   /** Answers the step that is suspended and resolves when the run has ended or is suspended again. */
   async resume(args: ResumeArgs = {}): Promise<WorkflowResult<OutputOf<W>, StateOf<W>>> {
-    checkNames('resume()', args, ['step', 'label', 'resumeData'])
+    checkNames('resume()', args, resumeFields)
     const before = await this.status()
     await this.resumeAsync(args)
     return this.#settled(before)
@@ -153,9 +157,9 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
 
   /** The same; resolves when the answer is stored. */
   async resumeAsync(args: ResumeArgs = {}): Promise<{ runId: string }> {
-    checkNames('resumeAsync()', args, ['step', 'label', 'resumeData'])
+    checkNames('resumeAsync()', args, resumeFields)
     const { step, ...rest } = args
-    return this.#post('/resume', { ...rest, step: typeof step === 'object' ? step.id : step })
+    return this.#post('/resume', { ...rest, step: step === undefined ? undefined : stepName(step) })
   }
 
   /** Ends the first wait for this event, also one that the run reaches later. The same `id` twice is one event. */
@@ -183,9 +187,9 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
   async timeTravel(
     args: Omit<TimeTravelArgs<StateOf<W>>, 'requestContext'> & { requestContext?: Record<string, unknown> },
   ): Promise<WorkflowRunClient<W>> {
-    checkNames('timeTravel()', args, ['step', 'inputData', 'initialState', 'requestContext', 'runId'])
+    checkNames('timeTravel()', args, travelFields)
     const { step, runId: newRunId = randomKey(), ...rest } = args
-    const body = { ...rest, step: typeof step === 'object' ? step.id : step, newRunId }
+    const body = { ...rest, step: stepName(step), newRunId }
     const { runId } = await this.#post('/time-travel', body)
     return new WorkflowRunClient(this.#connection, this.#workflow, { runId, resourceId: this.resourceId })
   }
@@ -213,7 +217,7 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
     const read = async () => {
       for await (const event of reconnecting(this.#connection, { open, closed: closed.signal }, { onOpen: look })) {
         const { type, payload } = event as WorkflowChunk
-        if (type === 'workflow-suspended' || payload.workflowStatus !== undefined) look()
+        if (type === 'workflow-suspended' || type === 'workflow-paused' || payload.workflowStatus !== undefined) look()
       }
     }
     read().catch(settled.reject)
@@ -238,12 +242,22 @@ export class WorkflowRunClient<W extends WorkflowTypes = AnyWorkflow> {
   }
 }
 
-const startFields = ['inputData', 'initialState', 'requestContext']
+const startFields = ['inputData', 'initialState', 'requestContext', 'perStep']
+const resumeFields = ['step', 'label', 'forEachIndex', 'resumeData', 'perStep']
+const travelFields = ['step', 'inputData', 'resumeData', 'initialState', 'context', 'perStep', 'requestContext', 'runId']
+
+/** A step as the server has it by name. */
+function stepName(step: NonNullable<ResumeArgs['step']>): string {
+  if (typeof step === 'string') return step
+  return 'id' in step ? step.id : step.join('.')
+}
 
 /** Of runs that have ended. */
 const ended: ReadonlySet<unknown> = new Set<WorkflowRunStatus>(['success', 'failed', 'tripwire', 'canceled'])
 /** Of runs that have ended, or wait for a caller. */
-const restStatuses: ReadonlySet<string> = new Set<WorkflowRunStatus>(['success', 'failed', 'tripwire', 'canceled', 'suspended', 'parked'])
+const restStatuses: ReadonlySet<string> = new Set<WorkflowRunStatus>([
+  'success', 'failed', 'tripwire', 'canceled', 'suspended', 'paused', 'parked',
+])
 
 function isEnd({ payload }: WorkflowChunk): boolean {
   return ended.has(payload.workflowStatus)

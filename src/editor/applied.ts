@@ -1,12 +1,13 @@
 import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import type { JSONObject } from '../base/json.ts'
 import type { Logger } from '../base/logger.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
-import type { AgentOverrides, Editable, EditorFields, EditStore, RunEdit, RunEditor, ToolOverride } from './contract.ts'
-import { countingOverrides, editOf } from './machine.ts'
+import type {
+  Editable, EditorFields, EditStore, PlainToolOverride, ResolvedOverrides, RunEdit, RunEditor, RunToEdit,
+} from './contract.ts'
+import { countingOverrides, storablePart } from './machine.ts'
 
 /** Where a run has its thread, or would have one. */
 interface RunSite {
@@ -25,6 +26,15 @@ interface RunAtSite {
 }
 
 type RunOptions = Pick<AgentExecutionOptions, 'agentVersion'> & { requestContext: RequestContext }
+
+/** What is known of an agent when a run of it begins. */
+interface EditedAgent {
+  id: string
+  editable?: Editable
+  signalTags?: readonly string[]
+  /** The keys that it declares in `requestContextSchema`. */
+  contextKeys?(): Promise<readonly string[]>
+}
 
 /** What an editor may change of an agent, by its parameter `editor`. */
 export function editableOf(editor: false | EditorFields | undefined): Editable {
@@ -51,8 +61,8 @@ export function checkEditor(editor: unknown, agent: string): void {
 /** What a run gets of an editor. */
 export interface AppliedEdit {
   edit: RunEdit
-  /** Those that code lets count. */
-  overrides: AgentOverrides
+  /** Those that code lets count, for this request. */
+  overrides: Omit<ResolvedOverrides, 'unset'>
   /** Called with the names of tools that are overridden and that code no longer offers. */
   onGone(names: readonly string[]): void
 }
@@ -62,9 +72,10 @@ export interface AppliedEdit {
  * the version cannot be read: a run never falls back to other instructions than its own.
  */
 export async function resolveEdit(
-  { id, editable }: { id: string; editable?: Editable }, options: RunOptions, site: RunSite, run: RunAtSite,
+  agent: EditedAgent, options: RunOptions, site: RunSite, run: RunAtSite,
 ): Promise<AppliedEdit | undefined> {
   const { editor } = site
+  const { id, editable } = agent
   const { agentVersion } = options
   if (!editor || !editable || (!editable.instructions && editable.tools === false)) {
     if (agentVersion === undefined) return undefined
@@ -74,36 +85,32 @@ export async function resolveEdit(
   if (run.fence && !run.edit) return undefined
   await site.threads.open()
   const { store } = site.threads
-  const edit = run.edit ?? (await editNow(id, options, site, run))
-  const stored = await editor.overridesOf(store, id, edit.version)
-  return {
-    edit,
-    overrides: countingOverrides(stored, editable),
-    onGone(tools) {
-      if (editor.isReported(stored)) return
-      site.logger.warn('a version of an agent names tools that its code no longer offers; they are left out', {
-        agentId: id, version: edit.version, tools: tools.join(', '),
-      })
-    },
+  const context = storablePart(options.requestContext.entries())
+  const edit = run.edit ?? (await store.editOfRun(withIds({ agentId: id, context }, run), agentVersion)) ?? { version: 0 }
+  const keys = (await agent.contextKeys?.()) ?? []
+  const asked = { agentId: id, edit, context, keys, tags: agent.signalTags ?? [] }
+  const { unset, ...found } = await editor.overridesFor(store, asked).catch((error: unknown): never => {
+    throw unread(error, id, edit.version)
+  })
+  const warn = (message: string, more: Record<string, string>) => {
+    if (!editor.isReported(store, JSON.stringify([message, id, edit]))) site.logger.warn(message, { agentId: id, version: edit.version, ...more })
   }
+  if (unset.length > 0) warn(unsetValues, { values: unset.join(', ') })
+  return { edit, overrides: countingOverrides(found, editable), onGone: (tools) => warn(goneTools, { tools: tools.join(', ') }) }
 }
 
-/** What a call without a thread gets that begins now. */
-async function editNow(
-  agentId: string, { agentVersion, requestContext }: RunOptions, { threads }: RunSite, run: RunAtSite,
-): Promise<RunEdit> {
-  const { threadId, resourceId } = run
-  const { releases: [newest] } = agentVersion === undefined ? await threads.store.listReleases({ agentId, limit: 1 }) : { releases: [] }
-  const options: JSONObject = { requestContext: scalarsOf(requestContext), ...(agentVersion !== undefined && { agentVersion }) }
-  const by = { agentId, ...(threadId !== undefined && { threadId }), ...(resourceId !== undefined && { resourceId }) }
-  return editOf(newest, options, by) ?? { version: 0 }
+const goneTools = 'a version of an agent names tools that its code no longer offers; they are left out'
+const unsetValues = 'a version of an agent has templates without a value or a default; they stay as they are written'
+
+/** A version that does not exist is named. Every other failure is of the storage: the same call may succeed later. */
+function unread(error: unknown, agentId: string, version: number): unknown {
+  if (error instanceof HeedError && (error.code === 'unknown_version' || error.retryable)) return error
+  const message = `Version ${version} of agent '${agentId}' could not be read, and a run does not begin with other instructions. Try again.`
+  return new HeedError('store_failed', message, { cause: error, retryable: true, details: { agentId, version } })
 }
 
-/** The values that a rule of a release can name. */
-function scalarsOf(requestContext: RequestContext): JSONObject {
-  const scalars = [...requestContext.entries()].filter((entry): entry is [string, string | number | boolean] =>
-    ['string', 'number', 'boolean'].includes(typeof entry[1]))
-  return Object.fromEntries(scalars)
+function withIds(run: RunToEdit, { threadId, resourceId }: RunAtSite): RunToEdit {
+  return { ...run, ...(threadId !== undefined && { threadId }), ...(resourceId !== undefined && { resourceId }) }
 }
 
 /** The tools of a run with overrides of those that code offers: they are taken out or described otherwise, and never added. */
@@ -112,7 +119,7 @@ export function editTools(tools: ToolSet, own: ReadonlySet<string>, { overrides,
   if (entries.length === 0) return tools
   const gone = entries.filter(([name]) => !own.has(name)).map(([name]) => name)
   if (gone.length > 0) onGone(gone)
-  const counting = new Map<string, ToolOverride>(entries.filter(([name]) => own.has(name)))
+  const counting = new Map<string, PlainToolOverride>(entries.filter(([name]) => own.has(name)))
   return {
     tools: new Map([...tools.tools].filter(([name]) => counting.get(name) !== false)),
     definitions: tools.definitions.flatMap((definition) => {

@@ -1,8 +1,15 @@
 export { HeedEditor } from './editor.ts'
 export type {
-  DraftInput, EditableAgent, EditedAgent, EditorHost, EditPageQuery, EditRequest, ReleaseInput, RollbackInput, SavedVersion,
+  DeletionInput, DraftInput, EditableAgent, EditedAgent, EditedAgentSummary, EditorHost, EditPageQuery, EditRequest, PreviewedInstructions,
+  PreviewInput, ReleaseInput, RollbackInput, SavedVersion,
 } from './editor.ts'
-export type { EditDifference } from './compare.ts'
+export { PromptBlocks } from './prompt-blocks.ts'
 export type {
-  AgentOverrides, AgentVersion, Editable, EditAuthor, EditStore, Release, ReleaseRule, RunEdit, ToolOverride,
+  BlockRequest, DescribedPromptBlock, PromptBlockDraft, PromptBlockPublication, PromptBlockRelease, PromptBlockVersion, SavedPromptBlock,
+} from './prompt-blocks.ts'
+export type { EditDifference, PromptBlockDifference } from './compare.ts'
+export type { RenderedBlock } from './instructions.ts'
+export type {
+  AgentOverrides, AgentVersion, ContextCondition, ContextRules, ContextValue, Editable, EditAuthor, EditStore, InstructionBlock,
+  PlainToolOverride, PromptBlock, Release, ReleaseRule, RunEdit, ToolOverride, ToolVariant, VersionDeletion,
 } from './contract.ts'

@@ -1,22 +1,19 @@
 import { checkNames, checkObject, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
-import { needsGuard, RESERVED_TAGS } from '../signals/tags.ts'
-import type { AgentOverrides, Editable, ToolOverride } from './contract.ts'
+import { checkContextRules } from './context-rules.ts'
+import type { AgentOverrides, Editable, PlainToolOverride, ToolOverride, ToolVariant } from './contract.ts'
+import { checkInstructions, checkPlainText, inherited } from './instructions.ts'
 
-/** In characters. Longer texts are documents, and cost the prompt of every run. */
-const maxInstructions = 65_536
 const maxDescription = 4_096
 const maxTools = 256
+/** Of one tool. */
+const maxVariants = 16
 
 /** Fields of an agent that always come from code. They are left out of what is saved. */
 const ownedByCode = [
   'id', 'name', 'model', 'description', 'metadata', 'memory', 'agents', 'workflows', 'inputProcessors', 'outputProcessors',
 ]
-/** Names that objects inherit. No tool has one. */
-const inherited: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
-/** What a template language would replace. A text is sent as it is, so that it would reach the model with its marks. */
-const template = /\{\{|\{%|<%|\$\{/
 const toolName = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Overrides that may be stored, and the names of the fields that code owns and that were left out. */
@@ -33,6 +30,8 @@ export interface EditedCode {
   tools: ReadonlyMap<string, boolean>
   /** Tags that the agent reserves for its own signals. */
   tags: readonly string[]
+  /** The keys that it declares in `requestContextSchema`: what templates may read. */
+  keys: readonly string[]
 }
 
 /**
@@ -47,7 +46,7 @@ export function checkOverrides(given: unknown, code: EditedCode): CheckedOverrid
   const overrides: AgentOverrides = {}
   const { instructions, tools } = given
   if (instructions !== undefined) {
-    if (editable.instructions) overrides.instructions = checkPromptText('instructions', instructions, maxInstructions, code)
+    if (editable.instructions) overrides.instructions = checkInstructions(instructions, code)
     else stripped.push('instructions')
   }
   if (tools !== undefined) {
@@ -69,29 +68,35 @@ function checkTools(given: unknown, code: EditedCode, stripped: string[]): Recor
     }
     if (!code.tools.has(name)) throw unknownTool(name, code)
     const field = `tools.${name}`
-    if (override === false) {
-      if (code.editable.tools === 'membership') checked.push([name, false])
-      else stripped.push(field)
-      continue
-    }
-    if (!isObject(override)) throw refused(field, 'false, which takes the tool out, or { description }')
-    if (!code.tools.get(name)) throw refused(field, 'false: this tool is described by its provider')
-    checkNames(field, override, ['description'])
-    if (code.editable.tools === false) stripped.push(field)
-    else checked.push([name, { description: checkPromptText(`${field}.description`, override.description, maxDescription, code) }])
+    const found = Array.isArray(override) ? checkVariants(field, name, override, code) : checkTool(field, name, override, code)
+    if (isLockedTool(found, code.editable)) stripped.push(field)
+    else checked.push([name, found])
   }
   return Object.fromEntries(checked)
 }
 
-/** A text that a model reads as instructions: bounded, stored unchanged by every store, without marks that would act elsewhere. */
-function checkPromptText(field: string, text: unknown, most: number, { tags }: EditedCode): string {
-  if (typeof text !== 'string' || text.trim() === '') throw refused(field, 'a text that is not empty')
-  if (text.length > most) throw refused(field, `a text of at most ${most} characters; it has ${text.length}`)
-  if (!text.isWellFormed() || text.includes('\0')) throw refused(field, 'a text of whole characters, without NUL')
-  const mark = template.exec(text)?.[0]
-  if (mark !== undefined) throw refused(field, `a text without templates, which are not replaced: it has '${mark}'`)
-  if (needsGuard(text, [...RESERVED_TAGS, ...tags])) throw refused(field, 'a text without tags that Heed or the agent writes into prompts')
-  return text
+/** Which of a tool code owns: whether it is there at all, or its description too. */
+function isLockedTool(override: ToolOverride, { tools }: Editable): boolean {
+  if (tools === 'membership') return false
+  return tools === false || override === false || (Array.isArray(override) && (override as ToolVariant[]).some((one) => one.override === false))
+}
+
+function checkVariants(field: string, name: string, given: readonly unknown[], code: EditedCode): ToolVariant[] {
+  if (given.length === 0 || given.length > maxVariants) throw refused(field, `a list of 1 to ${maxVariants} overrides with rules`)
+  return given.map((variant, index) => {
+    const of = `${field}[${index}]`
+    checkNames(of, variant, ['rules', 'override'])
+    const { rules, override } = variant as Record<string, unknown>
+    return { rules: checkContextRules(`${of}.rules`, rules), override: checkTool(`${of}.override`, name, override, code) }
+  })
+}
+
+function checkTool(field: string, name: string, override: unknown, code: EditedCode): PlainToolOverride {
+  if (override === false) return false
+  if (!isObject(override)) throw refused(field, 'false, which takes the tool out, { description }, or a list of these with rules')
+  if (!code.tools.get(name)) throw refused(field, 'false: this tool is described by its provider')
+  checkNames(field, override, ['description'])
+  return { description: checkPlainText(`${field}.description`, override.description, maxDescription, code) }
 }
 
 function unknownTool(name: string, { agentId, tools }: EditedCode): HeedError {

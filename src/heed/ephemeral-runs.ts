@@ -1,5 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import { InFlight } from '../base/promises.ts'
+import type { RunEdit } from '../editor/contract.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { SuspendedCall } from '../store/contract/threads.ts'
@@ -24,6 +25,8 @@ interface SuspendedEphemeralRun {
   readonly calls: readonly SuspendedCall[]
   /** The `toolCallId`s of requests that were decided before these calls asked. */
   readonly decided: ReadonlySet<string>
+  /** The version of the agent that it began with. */
+  readonly edit: RunEdit | undefined
   /** The callers that have decided a call and read what follows. */
   readonly followers: Array<Pick<LocalCall, 'emit' | 'resolve' | 'reject'>>
 }

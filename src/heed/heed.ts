@@ -30,6 +30,8 @@ export interface HeedWorkflow {
   join(heed: Pick<Heed, 'sites'>): void
   /** @internal */
   register(): ThreadRuntime | undefined
+  /** @internal Makes the schedules of the store those of the code. */
+  reconcile?(): Promise<void>
 }
 
 /** The parts of a Heed. */
@@ -130,6 +132,7 @@ export class Heed<
   readonly #joined = new Map<string, Agent>()
   /** Set from the first use on. */
   #begun: Promise<void> | undefined
+  #reconciled: Promise<void> | undefined
   /** The last failure of a start in the background. */
   #reported: string | undefined
 
@@ -144,7 +147,7 @@ export class Heed<
     if (config.policies !== undefined) checkPolicies(config.policies)
     const policies = config.policies && withDeadline(config.policies, this.clock)
     this.policies = policies
-    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesOf !== 'function')
+    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesFor !== 'function')
       throw refused('editor', 'an editor of heed/editor: new HeedEditor()')
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)
@@ -311,8 +314,21 @@ export class Heed<
   async #begin(): Promise<void> {
     if (this.closed) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
     await Promise.all(this.#registerAtOwnStorages().map((threads) => threads.open()))
+    await this.#reconcile()
     this.#reported = undefined
     this.sources.start()
+  }
+
+  /** Makes the schedules of workflows those of the code. Once; again if it failed. */
+  #reconcile(): Promise<void> {
+    this.#reconciled ??= Promise.all(Object.values<HeedWorkflow>(this.#workflows).map((workflow) => workflow.reconcile?.())).then(
+      () => {},
+      (error: unknown) => {
+        this.#reconciled = undefined
+        throw error
+      },
+    )
+    return this.#reconciled
   }
 
   /** The first use of any storage begins the work of all agents. A storage that is opened again later has the same agents. */
@@ -351,6 +367,7 @@ export class Heed<
     checkWhole('limit', limit, 1)
     if (timeoutMs !== undefined) checkWhole('timeoutMs', timeoutMs)
     const sites = await this.#registerAgents(options.requestContexts)
+    await this.#reconcile()
     const before = sites.map((site) => new Set(site.threads.threadIds()))
     const threads = await Promise.all(sites.map((site) => site.threads.sweep(limit)))
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))

@@ -1,4 +1,4 @@
-import type { AgentOverrides, AgentVersion, Release, ReleaseRule } from '../editor/contract.ts'
+import type { AgentOverrides, ReleaseRule, TriedVersion } from '../editor/contract.ts'
 import { HeedError } from '../base/errors.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import { omitUndefined } from './request/fields.ts'
@@ -13,11 +13,18 @@ const rule = object({
   version: number, context: { type: 'object', additionalProperties: scalars }, resources: { type: 'array', items: id, maxItems: 1_000 },
   percent: { type: 'number', minimum: 0, maximum: 100 },
 }, ['version'])
-const page = object({ before: { ...number, minimum: 1 }, limit })
+const page = { before: { ...number, minimum: 1 }, limit }
+const tried = { anyOf: [number, { const: 'draft' }] }
 
 interface Page {
   before?: number
   limit?: number
+}
+
+interface Preview {
+  instructions?: AgentOverrides['instructions']
+  version?: TriedVersion
+  drafts?: boolean
 }
 
 interface Draft {
@@ -46,9 +53,17 @@ export const editor: readonly Route[] = [
       return { ...rest, latest: latest && dated(latest), release: release && dated(release) }
     },
   }),
-  route<never, Page>({
-    method: 'GET', path: '/agents/:agentId/versions', summary: 'The versions of an agent, newest first',
-    response: 'json', responseSchema: responses.versionPage, read: true, query: page,
+  route<never>({
+    method: 'GET', path: '/editor/agents', summary: 'The agents that may be edited, and what their runs get',
+    response: 'json', responseSchema: responses.editedAgents, read: true,
+    async handle(call) {
+      const agents = await call.heed.getEditor().list(await asked(call))
+      return { agents: agents.map((agent) => ({ ...agent, release: agent.release && dated(agent.release) })) }
+    },
+  }),
+  route<never, Page & { deleted?: boolean }>({
+    method: 'GET', path: '/agents/:agentId/versions', summary: 'The versions of an agent, newest first; or those that were deleted',
+    response: 'json', responseSchema: responses.versionPage, read: true, query: object({ ...page, deleted: { type: 'boolean' } }),
     async handle(call) {
       const { versions, ...next } = await call.heed.getEditor().listVersions(call.agent.id, { ...call.query, ...(await asked(call)) })
       return { versions: versions.map(dated), ...next }
@@ -64,6 +79,23 @@ export const editor: readonly Route[] = [
       return dated(await call.heed.getEditor().save(call.agent.id, draft))
     },
   }),
+  route<Preview>({
+    method: 'POST', path: '/agents/:agentId/versions/preview', summary: 'The instructions that a run with the request context would have',
+    response: 'json', responseSchema: responses.previewedInstructions, read: true,
+    body: object({ instructions: anything, version: tried, drafts: { type: 'boolean' }, requestContext: record }),
+    async handle(call) {
+      const { instructions, version, drafts } = call.body
+      return call.heed.getEditor().preview(call.agent.id, { ...omitUndefined({ instructions, version, drafts }), ...(await asked(call)) })
+    },
+  }),
+  route<never, { why?: string }>({
+    method: 'DELETE', path: '/agents/:agentId/versions/:version', summary: 'Deletes a version that runs do not get',
+    response: 'json', responseSchema: responses.deletedVersions, query: object({ why }),
+    async handle(call) {
+      const given = { version: versionIn(call), by: call.principal.id, ...omitUndefined({ why: call.query.why }), ...(await asked(call)) }
+      return { deleted: await call.heed.getEditor().delete(call.agent.id, given) }
+    },
+  }),
   route<never, { from: number; to: number }>({
     method: 'GET', path: '/agents/:agentId/versions/compare', summary: 'What differs between two versions; 0 is code without overrides',
     response: 'json', responseSchema: responses.editDifferences, read: true, query: object({ from: number, to: number }, ['from', 'to']),
@@ -75,16 +107,15 @@ export const editor: readonly Route[] = [
     method: 'GET', path: '/agents/:agentId/versions/:version', summary: 'One version',
     response: 'json', responseSchema: responses.agentVersion, read: true,
     async handle(call) {
-      const { version = '' } = call.params
-      const isNumber = /^[1-9]\d{0,8}$/.test(version)
-      const found = isNumber ? await call.heed.getEditor().getVersion(call.agent.id, Number(version), await asked(call)) : null
-      if (!found) throw new HeedError('unknown_version', `Agent '${call.agent.id}' has no version ${version.slice(0, 16)}.`)
+      const version = versionIn(call)
+      const found = await call.heed.getEditor().getVersion(call.agent.id, version, await asked(call))
+      if (!found) throw new HeedError('unknown_version', `Agent '${call.agent.id}' has no version ${version}.`)
       return dated(found)
     },
   }),
   route<never, Page>({
     method: 'GET', path: '/agents/:agentId/releases', summary: 'Who changed what runs get, when, why and to what; newest first',
-    response: 'json', responseSchema: responses.releasePage, read: true, query: page,
+    response: 'json', responseSchema: responses.releasePage, read: true, query: object(page),
     async handle(call) {
       const { releases, ...next } = await call.heed.getEditor().listReleases(call.agent.id, { ...call.query, ...(await asked(call)) })
       return { releases: releases.map(dated), ...next }
@@ -109,13 +140,19 @@ export const editor: readonly Route[] = [
   }),
 ]
 
+/** The number of a version in the path. */
+export function versionIn({ params: { version = '' } }: { params: Readonly<Record<string, string>> }): number {
+  if (/^[1-9]\d{0,8}$/.test(version)) return Number(version)
+  throw new HeedError('unknown_version', `There is no version ${version.slice(0, 16)}: versions are numbered from 1.`)
+}
+
 /** The context of the request, where it has one: it may choose the storage of the agent. */
-async function asked(call: Pick<Call<unknown, unknown>, 'context'>): Promise<{ requestContext?: RequestContext }> {
+export async function asked(call: Pick<Call<unknown, unknown>, 'context'>): Promise<{ requestContext?: RequestContext }> {
   const requestContext = await call.context()
   return requestContext ? { requestContext } : {}
 }
 
-function dated<Row extends AgentVersion | Release>(row: Row): Omit<Row, 'createdAt'> & { createdAt: Date } {
+export function dated<Row extends { createdAt: number }>(row: Row): Omit<Row, 'createdAt'> & { createdAt: Date } {
   return { ...row, createdAt: new Date(row.createdAt) }
 }
 

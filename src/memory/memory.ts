@@ -22,6 +22,7 @@ import { checkMemoryOptions, checkOptionNames, defaultLastMessages } from './opt
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { seekMessages, type SeekArgs, type SoughtMessages } from './seek.ts'
 import { ResourceMemory } from './resource-memory.ts'
+import { explainRecall, type ExplainedRecall, type ExplainRecallArgs } from './semantic/explain.ts'
 import {
   checkVectorOption, checkVectorPlace, embedderWith, isPlaced, isSearch, openIndex, searchMessages, type VectorOption,
 } from './semantic/search.ts'
@@ -193,6 +194,11 @@ export class Memory {
     return isSearch(args)
       ? searchMessages(store, args, this.options, this.embedder)
       : recall(store, args, lastMessages || defaultLastMessages)
+  }
+
+  /** Why `recall()` finds these messages for a `vectorSearchString`, or why it does not find one of them. */
+  async explainRecall(args: ExplainRecallArgs): Promise<ExplainedRecall> {
+    return explainRecall(await this.#open(), args, this.options, this.embedder)
   }
 
   /** The progress of indexing for recall, and the failures that delay it. */

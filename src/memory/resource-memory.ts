@@ -11,6 +11,7 @@ import { checkReindex, parseScope } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { seekMessages, type SeekArgs, type SoughtMessages } from './seek.ts'
+import { explainRecall, type ExplainedRecall, type ExplainRecallArgs } from './semantic/explain.ts'
 import { isSearch, openIndex, searchMessages } from './semantic/search.ts'
 import { createThread, deleteThread, listNames, listThreads, updateThread } from './threads.ts'
 import type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './threads.ts'
@@ -97,6 +98,11 @@ export class ResourceMemory {
     return isSearch(own)
       ? searchMessages(store, own, this.#options, this.#embedder)
       : recall(store, own, lastMessages || defaultLastMessages)
+  }
+
+  /** Why `recall()` finds these messages for a `vectorSearchString`, or why it does not find one of them. */
+  async explainRecall(args: Own<ExplainRecallArgs>): Promise<ExplainedRecall> {
+    return explainRecall(await this.#store(), this.#own(args), this.#options, this.#embedder)
   }
 
   /** The progress of indexing for recall, of all resources of the storage together, and the failures that delay it. */

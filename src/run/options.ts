@@ -155,8 +155,11 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   transform?: ToolPayloadTransformPolicy
   /** The id of the run. An id that another run has is rejected. */
   runId?: string
-  /** Runs with this version of the agent, published or not; 0: code without overrides. See `heed/editor`. */
-  agentVersion?: number
+  /**
+   * Runs with this version of the agent, published or not; 0: code without overrides; `draft`: the latest version of the agent and of its
+   * prompt blocks. See `heed/editor`.
+   */
+  agentVersion?: number | 'draft'
   /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean
   onChunk?: (chunk: Chunk) => void | Promise<void>

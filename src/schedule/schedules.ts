@@ -151,6 +151,11 @@ export class Schedules implements BackgroundService {
     return (await this.#store()).deleteSchedule(scope)
   }
 
+  /** Whether the storage has schedules. */
+  async isKnown(): Promise<boolean> {
+    return (await this.#open()) !== undefined
+  }
+
   // For the runtime
 
   poll(): void {
@@ -189,6 +194,11 @@ export class Schedules implements BackgroundService {
       let sent: { at: number; signalId: string } | undefined
       for (const at of send) {
         if (!(await isAsClaimed(store, record))) break
+        const begun = await runtime.agent(agentId).begin?.(record, at)
+        if (begun !== undefined) {
+          sent = { at, signalId: begun }
+          continue
+        }
         const signal: Signal = { ...record.signal, id: occurrenceId(record, at), createdAt: new Date(now).toISOString() }
         const receipt = await runtime.sends.sendAccepted(
           runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, sendOptionsOf(record),
@@ -249,12 +259,8 @@ export class Schedules implements BackgroundService {
 
 /** Whether the schedule was neither paused, replaced nor removed since it was claimed. */
 async function isAsClaimed(store: ScheduleStore, { id, nextAt, signal }: ScheduleRecord): Promise<boolean> {
-  const requireSchedule = await store.getSchedule({ id })
-  return (
-    requireSchedule?.status === 'active' &&
-    requireSchedule.nextAt?.getTime() === nextAt?.getTime() &&
-    requireSchedule.signal.id === signal.id
-  )
+  const present = await store.getSchedule({ id })
+  return present?.status === 'active' && present.nextAt?.getTime() === nextAt?.getTime() && present.signal.id === signal.id
 }
 
 /** The same signal at the same time has the same id in every process; a changed signal has another. */

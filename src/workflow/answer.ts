@@ -1,3 +1,4 @@
+import { checkWhole } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { stepError, validated } from './call-step.ts'
 import { toJSONValue } from './json-value.ts'
@@ -10,14 +11,25 @@ export async function answerOf(question: Question, context: AskContext, now: num
   const row = { path, stepId: id, kind: 'ask', attempt: 1, startedAt: now } as const
   try {
     if (kind === 'conditions') return { ...row, status: 'success', output: await chosenBranches(question, context), endedAt: now }
+    if (kind === 'start') return await started(row, question, context, now)
     const answer = kind === 'input' || kind === 'output' ? await checkedValue(question, context) : await question.ask?.(context)
     if (kind === 'sleep' || kind === 'sleepUntil')
       return { ...row, kind: 'sleep', status: 'waiting', dueAt: endOfSleep(question, answer, now) }
+    if (kind === 'concurrency') checkWhole(`The concurrency of foreach() of '${id}'`, answer, 1)
     const output = toJSONValue(kind === 'condition' ? Boolean(answer) : answer, `the result of '${id}'`)
     return { ...row, status: 'success', endedAt: now, ...(output === undefined ? {} : { output }) }
   } catch (error) {
     return { ...row, status: 'failed', error: stepError(error), endedAt: now }
   }
+}
+
+/** Whether the run may start: an error of `onStart` refuses it. */
+async function started(
+  row: Omit<StepRow, 'status' | 'endedAt'>, { graph }: Question, { inputData, state, requestContext, runId, workflowId, resourceId }: AskContext,
+  now: number,
+): Promise<StepRow> {
+  await graph.hooks?.onStart?.({ inputData, state, requestContext, runId, workflowId, resourceId } as never)
+  return { ...row, status: 'success', endedAt: now }
 }
 
 /** What the schema of a workflow makes of its input or output. */

@@ -2,7 +2,8 @@
 export interface WorkflowChunk {
   type:
     | 'workflow-start' | 'workflow-step-start' | 'workflow-step-result' | 'workflow-step-finish' | 'workflow-step-suspended'
-    | 'workflow-step-waiting' | 'workflow-step-output' | 'workflow-suspended' | 'workflow-canceled' | 'workflow-finish'
+    | 'workflow-step-waiting' | 'workflow-step-output' | 'workflow-step-progress' | 'workflow-suspended' | 'workflow-paused'
+    | 'workflow-canceled' | 'workflow-finish'
     /** In place of chunks that are not retained any more: the status of the run, and its result. */
     | 'workflow-snapshot'
   runId: string
@@ -15,7 +16,7 @@ export interface WorkflowChunk {
 /** In characters of JSON. Larger values are read with the run: every subscriber, and each process that a stream crosses, has all chunks. */
 const mostInChunk = 65_536
 /** The fields of payloads that have values of steps. */
-const valueFields = ['payload', 'output', 'suspendPayload', 'finalWorkflowResult']
+const valueFields = ['payload', 'output', 'suspendPayload', 'iterationOutput', 'finalWorkflowResult']
 
 /** A payload without values that are too large for a stream: `omitted` names them. */
 export function chunkPayload(payload: Record<string, unknown>): Record<string, unknown> {

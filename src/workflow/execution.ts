@@ -1,79 +1,19 @@
-import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { copyPlain, isSamePlain } from '../base/json.ts'
-import type { Logger } from '../base/logger.ts'
-import type { RequestContext } from '../run/request-context.ts'
-import type { Usage } from '../message/chunk.ts'
 import type { DecidedChild } from '../store/contract/workflows.ts'
 import { answerOf } from './answer.ts'
 import { addUsage, callStep, failure, stepError, type Settled, type SettledCall } from './call-step.ts'
 import { chunkPayload, type WorkflowChunk } from './chunk.ts'
-import { graphPath, type AskContext, type WorkflowGraph } from './plan/graph.ts'
-import { isOver, nextRunStatus, nextStepStatus, type StepEvent, type WorkflowRunEvent, type WorkflowRunStatus } from './plan/machine.ts'
+import type { Command, ExecutionHost, ExecutionInput, RunHead } from './execution-host.ts'
+import { graphPath, hasLists, type AskContext, type WorkflowGraph } from './plan/graph.ts'
+import { isOver, nextRunStatus, nextStepStatus, type StepEvent, type WorkflowRunEvent } from './plan/machine.ts'
 import { firstChange, nextDue, outputKey, Planner, stepAt, type Begin, type PlanEnd, type Question, type StepRow } from './plan/plan.ts'
-import { stepHooks, type StepSeat } from './step.ts'
+import { stepHooks } from './step.ts'
 
-/** What is recorded of a run besides its steps. */
-export interface RunHead {
-  workflowId: string
-  runId: string
-  status: WorkflowRunStatus
-  /** Grows when the run is begun again from a step. */
-  generation: number
-  state: JSONObject
-  result?: JSONValue
-  error?: JSONObject
-  /** What the agents of its steps took. */
-  usage?: Usage
-  createdAt: number
-  updatedAt: number
-}
-
-/** What is sent to a run: by callers, and by the schedule of its sleeps. */
-export type Command =
-  | { type: 'resume'; path: string; count: number; data?: JSONValue }
-  | { type: 'event'; id: string; name: string; data?: JSONValue }
-  | { type: 'cancel' }
-  | { type: 'wake' }
-  /** A call of an agent of a step was decided on the thread of the agent. */
-  | { type: 'decided'; child: DecidedChild }
-
-/** One transaction of a run. */
-export interface ExecutionCommit {
-  /** Rows that are new or changed. */
-  rows: StepRow[]
-  head: RunHead
-  /** Nothing runs and nothing can begin: if no command has arrived, the process leaves the run. */
-  rest: boolean
-  /** With `rest`: the earliest time at which a step goes on by itself. */
-  dueAt?: number | undefined
-}
-
-/** What an execution needs of its surroundings: memory, or a durable thread. */
-export interface ExecutionHost {
-  readonly clock: Clock
-  readonly logger: Logger
-  /** Stores the rows and returns the commands that have arrived since, in one transaction. */
-  commit(commit: ExecutionCommit): Promise<Command[]>
-  emit(chunk: WorkflowChunk): void
-  /** False where no reader has the chunks: none are made. */
-  readonly isWatched?: boolean
-  /** Executes an attempt of a step in a span. */
-  traced?(about: { id: string; path: string; attempt: number }, work: () => Promise<SettledCall>): Promise<SettledCall>
-  /** The thread of the run; absent in memory. */
-  readonly seat?: StepSeat
-  /** The process is about to close: no step begins any more. */
-  readonly isLeaving?: boolean
-}
-
-export interface ExecutionInput {
-  graph: WorkflowGraph
-  head: RunHead
-  rows: Map<string, StepRow>
-  input: JSONValue | undefined
-  requestContext: RequestContext
-  resourceId?: string | undefined
+/** What a run begins with that goes on one step at a time: with this step first, where one is named. */
+export function firstTurn(turn: string | undefined): Pick<RunHead, 'perStep' | 'turn' | 'turns'> {
+  return { perStep: true, ...(turn === undefined ? {} : { turn, turns: 1 }) }
 }
 
 /** Executes a run until it has ended, or until it waits for a time, an event or a caller. */
@@ -100,7 +40,7 @@ export class Execution {
     this.#given = given
     this.#rows = given.rows
     this.head = given.head
-    this.#planner = new Planner(given.graph, given.rows, given.input)
+    this.#planner = new Planner(given.graph, given.rows, given.input, given.head.status === 'pending')
   }
 
   /** Commands may have arrived. */
@@ -120,6 +60,8 @@ export class Execution {
     if (isOver(head.status)) return
     if (head.status === 'pending') this.#publish('workflow-start', { workflowId: head.workflowId })
     const changed = firstChange(this.#given.graph, this.#rows)
+    // What an earlier process has told of its lists is not told again.
+    if (!changed && this.#rows.size > 0 && hasLists(this.#given.graph)) this.#planner.plan(this.#host.clock.now())
     this.#apply(commands)
     if (changed) return this.#park(changed)
     this.#move('run')
@@ -172,10 +114,12 @@ export class Execution {
         const row = this.#rows.get(command.path)
         // The id of the command names the suspension, so that only the first answer to it arrives.
         if (row?.status !== 'suspended' || row.suspend?.count !== command.count) continue
+        this.#goOn(command.perStep, row.path)
         this.#put(
           { ...row, status: 'waiting', dueAt: now, resumedAt: now, ...(command.data === undefined ? {} : { resume: command.data }) },
         )
       }
+      if (command.type === 'continue' && command.turn === this.head.turns && this.#isTurnOver()) this.#goOn(command.perStep)
       if (command.type === 'event') this.#receive(command, now)
       if (command.type === 'decided') {
         const waiting = [...this.#rows.values()].find((row) => row.status === 'suspended' && standsFor(command.child, row))
@@ -183,6 +127,28 @@ export class Execution {
         else this.#decided.push(command.child)
       }
     }
+  }
+
+  /** Lets the run go on: to its end, or for one step, `turn` or the next that can begin. */
+  #goOn(perStep: true | undefined, turn?: string): void {
+    const { head } = this
+    delete head.turn
+    delete head.perStep
+    if (!perStep) return
+    head.perStep = true
+    if (turn !== undefined) this.#giveTurn(turn)
+  }
+
+  #giveTurn(path: string): void {
+    this.head.turn = path
+    this.head.turns = (this.head.turns ?? 0) + 1
+  }
+
+  /** The step that the run was to run, one step at a time, has ended. */
+  #isTurnOver(): boolean {
+    const { turn } = this.head
+    const status = turn === undefined ? undefined : this.#rows.get(turn)?.status
+    return status === 'success' || status === 'failed'
   }
 
   /** An event ends the first wait for it; without one it is kept for the wait that comes. */
@@ -204,6 +170,7 @@ export class Execution {
   async #advance(): Promise<PlanEnd | undefined> {
     for (;;) {
       const plan = this.#planner.plan(this.#host.clock.now())
+      for (const progress of plan.progress) this.#publish('workflow-step-progress', { ...progress })
       if (plan.end || this.#canceled) return plan.end
       if (plan.ask.length === 0 && plan.due.length === 0) {
         this.#planned = plan.begin
@@ -219,6 +186,8 @@ export class Execution {
   }
 
   #planned: Begin[] = []
+  /** Steps could begin, and the run goes on one step at a time. */
+  #isHeld = false
 
   /** Asks once: the answer is stored, and a later process reads it. */
   async #answer(question: Question): Promise<void> {
@@ -254,6 +223,7 @@ export class Execution {
       requestContext: this.#given.requestContext,
       runId: this.head.runId,
       workflowId: graph.id,
+      ...(this.#given.resourceId === undefined ? {} : { resourceId: this.#given.resourceId }),
     }
   }
 
@@ -268,8 +238,10 @@ export class Execution {
 
   /** Marks the planned steps as begun. They are called when that is stored. */
   #beginPlanned(): Begin[] {
-    const begun = this.#planned.filter(({ path }) => !this.#running.has(path))
+    const ready = this.#planned.filter(({ path }) => !this.#running.has(path))
     this.#planned = []
+    const begun = this.#inTurn(ready)
+    this.#isHeld = begun.length < ready.length
     const now = this.#host.clock.now()
     for (const { path, step, input, row } of begun) {
       const before: StepRow = row ?? {
@@ -283,6 +255,14 @@ export class Execution {
       )
     }
     return begun
+  }
+
+  #inTurn(ready: Begin[]): Begin[] {
+    const { head } = this
+    if (!head.perStep) return ready
+    const isOpen = head.turn !== undefined && (this.#rows.has(head.turn) || ready.some(({ path }) => path === head.turn))
+    if (!isOpen && ready[0]) this.#giveTurn(ready[0].path)
+    return ready.filter(({ path }) => path === head.turn)
   }
 
   async #execute({ path, step, graph }: Begin): Promise<void> {
@@ -368,7 +348,7 @@ export class Execution {
     const { error: _, dueAt: __, ...rest } = row
     this.#put({ ...rest, status: 'success', endedAt: this.#host.clock.now(), ...(output === undefined ? {} : { output }) })
     this.#publish('workflow-step-result', { id: row.stepId, stepCallId: row.path, status: 'success', output: output ?? null })
-    this.#publish('workflow-step-finish', { id: row.stepId, metadata: {} })
+    this.#publish('workflow-step-finish', { id: row.stepId, metadata: (row.kind === 'step' && this.#stepAt(row.path)?.metadata) || {} })
   }
 
   #fail(row: StepRow, error: JSONObject): void {
@@ -392,8 +372,10 @@ export class Execution {
 
   #rest(): void {
     const isSuspended = [...this.#rows.values()].some(({ status }) => status === 'suspended')
-    this.#move(isSuspended ? 'suspend' : 'wait')
+    const isPaused = !isSuspended && this.#isHeld && this.#isTurnOver()
+    this.#move(isSuspended ? 'suspend' : isPaused ? 'pause' : 'wait')
     if (isSuspended) this.#publish('workflow-suspended', {})
+    if (isPaused) this.#publish('workflow-paused', {})
   }
 
   /** What has ended is stored; the next process begins what is planned. */
@@ -451,7 +433,10 @@ export class Execution {
     this.#chunks = []
     this.#looks = false
     this.head.updatedAt = this.#host.clock.now()
-    const commands = await this.#host.commit({ rows, head: this.head, rest, dueAt: rest ? nextDue(this.#rows.values()) : undefined })
+    // A run that is paused or parked goes on when a caller says so, and not by itself.
+    const isLeft = this.head.status === 'paused' || this.head.status === 'parked'
+    const dueAt = rest && !isLeft ? nextDue(this.#rows.values()) : undefined
+    const commands = await this.#host.commit({ rows, head: this.head, rest, dueAt })
     for (const chunk of chunks) this.#host.emit(chunk)
     return commands
   }

@@ -1,34 +1,60 @@
+import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
+import { compileSchema } from '../schema/compile.ts'
+import type { Schema } from '../schema/schema.ts'
+import { validated } from './call-step.ts'
 import type { Ask, AskContext } from './plan/graph.ts'
 import type { AnyStep } from './step.ts'
 
-/** Where one field of a map comes from. `path` names a field of it, with dots; '.' or nothing is the whole value. */
-export type MappedField =
+/**
+ * Where one field of a map comes from. `path` names a field of it, with dots; '.' or nothing is the whole value. `schema` checks and makes
+ * the field, and gives it its type.
+ */
+export type MappedField = { schema?: Schema } & (
   | { step: AnyStep | readonly AnyStep[]; path?: string }
   | { initData: true; path?: string }
   | { value: unknown }
   | { requestContextPath: string }
   | { template: string }
   | { fn: (context: AskContext) => unknown }
+)
 
 export type Mapping = Readonly<Record<string, MappedField>>
 
 const kinds = ['step', 'initData', 'value', 'requestContextPath', 'template', 'fn'] as const
+/** What a field has beside its kind. */
+const besides: Readonly<Record<(typeof kinds)[number], readonly string[]>> = {
+  step: ['path', 'schema'], initData: ['path', 'schema'], value: ['schema'], requestContextPath: ['schema'], template: ['schema'],
+  fn: ['schema'],
+}
+
+/** A field of a map, to use it in several maps: it is checked where it is made, and keeps its type. */
+export function mapVariable<const Field extends MappedField>(field: Field): Field {
+  checkField('mapVariable()', field)
+  return field
+}
 
 /** A mapping as the function that it stands for. Throws what is wrong with it. */
 export function mappingFunction(mapping: Mapping): Ask<unknown> {
-  for (const [key, field] of Object.entries(mapping)) {
-    const found = isObject(field) ? kinds.filter((kind) => kind in field) : []
-    if (found.length !== 1) {
-      throw new HeedError('invalid_workflow', `map(): '${key}' must have one of ${kinds.join(', ')}.`, { details: { field: key } })
-    }
-  }
+  for (const [key, field] of Object.entries(mapping)) checkField(`map(): '${key}'`, field)
   return async (context) => {
     const mapped: Record<string, unknown> = {}
-    for (const [key, field] of Object.entries(mapping)) mapped[key] = await readField(field, context)
+    for (const [key, field] of Object.entries(mapping))
+      mapped[key] = await validated(field.schema, await readField(field, context), `Field '${key}' of map()`, 'step_input_invalid')
     return mapped
   }
+}
+
+function checkField(who: string, field: MappedField): void {
+  const found = isObject(field) ? kinds.filter((kind) => kind in field) : []
+  const [kind] = found
+  if (!kind || found.length !== 1)
+    throw new HeedError('invalid_workflow', `${who} must have one of ${kinds.join(', ')}.`, { details: { field: who } })
+  checkNames(who, field, [kind, ...besides[kind]])
+  if ('initData' in field && (field.initData as unknown) !== true)
+    throw refused(`initData of ${who}`, 'true: it is the input of the workflow that the map is in')
+  if (field.schema !== undefined) compileSchema(field.schema, `the schema of ${who}`)
 }
 
 function readField(field: MappedField, context: AskContext): unknown {

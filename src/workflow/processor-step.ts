@@ -5,6 +5,7 @@ import type { Message } from '../message/message.ts'
 import { allHooks, type Hook } from '../processors/hooks.ts'
 import type { Processor, ProcessorContext } from '../processors/processor.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
+import { hookNames } from './hooks.ts'
 import type { Child, WorkflowGraph } from './plan/graph.ts'
 import { makeStep, type CodeStep, type Step } from './step.ts'
 
@@ -57,6 +58,9 @@ const alone: readonly Hook[] = ['computeStateSignal', 'processAPIError']
  * each other become one processor. Planned once: no run is made of a chunk.
  */
 export function processorsOf(graph: WorkflowGraph): Processor[] {
+  const hook = hookNames.find((name) => graph.hooks?.[name] !== undefined)
+  if (hook)
+    throw new HeedError('invalid_workflow', `Workflow '${graph.id}' is in a list of processors, which makes no run of it: remove ${hook}.`)
   return graph.nodes.flatMap((node): Processor[] => {
     if (node.kind === 'step' || node.kind === 'workflow') return inSeries(graph, node)
     if (node.kind === 'parallel') return [beside(graph.id, node.children.map((child) => inSeries(graph, child)))]

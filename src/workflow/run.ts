@@ -1,41 +1,66 @@
-import { checkName, checkNames, refused } from '../base/arguments.ts'
+import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { RequestContext } from '../run/request-context.ts'
+import type { Usage } from '../message/chunk.ts'
 import { validated } from './call-step.ts'
 import type { WorkflowChunk } from './chunk.ts'
+import { checkElsewhere } from './config.ts'
 import { toJSONValue } from './json-value.ts'
 import type { WorkflowGraph } from './plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
 import { unknownRun } from './place/memory-place.ts'
 import type { RunPlace } from './place/place.ts'
-import { rowsBefore, stepAt, type StepRow } from './plan/plan.ts'
+import { elementOf, stepAt, type StepRow } from './plan/plan.ts'
+import { scheduledPrefix, type ScheduledStart } from './scheduled.ts'
 import { stepHooks } from './step.ts'
 import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
+import { isNamed, travelRows, type GivenStep } from './travel.ts'
 
 /** What a run begins with. */
 export interface StartArgs<Input = unknown, State = unknown> {
   inputData?: Input
   initialState?: State
   requestContext?: RequestContext
+  /** The run is paused when one step has ended: `resume()` lets it go on. */
+  perStep?: boolean
+}
+
+/** The same, for a stream. */
+export interface StreamArgs<Input = unknown, State = unknown> extends StartArgs<Input, State> {
+  /** False: the stream goes on while the run is suspended or paused, until it has ended or is parked. Defaults to true. */
+  closeOnSuspend?: boolean
 }
 
 /** Which step is resumed, and with what. */
 export interface ResumeArgs {
-  /** The step that is suspended: its id or its path. Not needed where only one is. */
-  step?: string | { readonly id: string }
+  /**
+   * The step that is suspended: its id, its name as in `steps`, or its path; as a list, the ids of the workflows that it is in and its own.
+   * Not needed where only one is.
+   */
+  step?: string | readonly string[] | { readonly id: string }
   /** The `resumeLabel` that the step suspended with, in place of `step`. */
   label?: string
+  /** Of a step in `foreach()`: the number of its element. */
+  forEachIndex?: number
   resumeData?: unknown
+  /** The run is paused when one more step has ended. Without it, it goes on to its end. */
+  perStep?: boolean
 }
 
 /** Where another run begins again. */
 export interface TimeTravelArgs<State = unknown> {
-  /** The step to begin again from: its id or its path. */
-  step: string | { readonly id: string }
+  /** The step to begin again from: its id, its name as in `steps`, or its path; as a list, the ids of its workflows and its own. */
+  step: string | readonly string[] | { readonly id: string }
   /** Its input, in place of the recorded one. */
   inputData?: unknown
+  /** It is called as if it had been suspended and resumed with this. */
+  resumeData?: unknown
   initialState?: State
+  /** What steps before it have given, by their names or paths: in place of what was recorded, or where nothing was. */
+  context?: Readonly<Record<string, GivenStep>>
+  /** The new run is paused when one step has ended. */
+  perStep?: boolean
   /** In place of that of the recorded run. */
   requestContext?: RequestContext
   /** The id of the new run. */
@@ -46,9 +71,13 @@ export interface TimeTravelArgs<State = unknown> {
 export interface WorkflowStream<Output = unknown, State = unknown> {
   runId: string
   workflowId: string
-  /** Ends when the run has ended or is suspended. */
+  /** Ends when the run has ended, is suspended or is paused. */
   fullStream: AsyncIterable<WorkflowChunk>
   result: Promise<WorkflowResult<Output, State>>
+  /** That of the result. */
+  status: Promise<WorkflowRunStatus>
+  /** What the agents of its steps took together; undefined where none was asked. */
+  usage: Promise<Usage | undefined>
 }
 
 /** One run of a workflow. It has no state of its own: other processes may hold the same run. */
@@ -72,22 +101,24 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /** Starts the run and resolves when it has ended or is suspended. Started twice, it is one run. */
   async start(args: StartArgs<Input, State> = {}): Promise<WorkflowResult<Output, State>> {
-    await this.#begin(args)
+    await this.#begin('start()', args)
     return this.#settled()
   }
 
   /** The same; resolves when the run is stored. */
   async startAsync(args: StartArgs<Input, State> = {}): Promise<{ runId: string }> {
-    await this.#begin(args)
+    await this.#begin('startAsync()', args)
     return { runId: this.runId }
   }
 
   /** Starts the run, with its chunks. */
-  stream(args: StartArgs<Input, State> = {}): WorkflowStream<Output, State> {
-    return this.#streamed(() => this.#begin(args))
+  stream(args: StreamArgs<Input, State> = {}): WorkflowStream<Output, State> {
+    const { closeOnSuspend = true, ...rest } = args
+    checkFlag('closeOnSuspend', closeOnSuspend)
+    return this.#streamed(() => this.#begin('stream()', rest), closeOnSuspend ? isSettled : isLeft)
   }
 
-  /** Resumes the step that is suspended and resolves when the run has ended or is suspended again. */
+  /** Resumes the step that is suspended, or a run that is paused; resolves when the run has ended or is suspended or paused again. */
   async resume(args: ResumeArgs = {}): Promise<WorkflowResult<Output, State>> {
     return this.#settled(await this.#resume(args))
   }
@@ -125,6 +156,22 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     } finally {
       stop.abort()
     }
+  }
+
+  /** The same as a `ReadableStream`. */
+  observeStream(options: { after?: string } = {}): ReadableStream<WorkflowChunk> {
+    checkNames('observeStream()', options, ['after'])
+    const chunks = this.observe(options)
+    return new ReadableStream<WorkflowChunk>({
+      async pull(controller) {
+        const { done, value } = await chunks.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel() {
+        await chunks.return(undefined)
+      },
+    }, { highWaterMark: 0 })
   }
 
   /** Whether a reader with this cursor has all chunks of a run that has ended. */
@@ -199,28 +246,26 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /** @internal Resolves with the new run when its start is stored. */
   async beginTimeTravel(args: TimeTravelArgs<State>): Promise<WorkflowRun<Input, Output, State>> {
-    checkNames('timeTravel()', args, ['step', 'inputData', 'initialState', 'requestContext', 'runId'])
+    checkElsewhere('timeTravel()', args, { ...resultsElsewhere, nestedStepsContext: "name the steps of a workflow within in context: 'workflow.step'" })
+    const names = ['step', 'inputData', 'resumeData', 'initialState', 'context', 'perStep', 'requestContext', 'runId']
+    checkNames('timeTravel()', args, names)
+    checkFlag('perStep', args.perStep)
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
-    const target = this.#target(stored, args.step)
-    const now = stored.head.updatedAt
-    const rows = rowsBefore(stored.rows, target.path)
     const requestContext = args.requestContext ?? stored.requestContext ?? new RequestContext()
     await this.#checkContext(requestContext)
-    if (args.inputData !== undefined) {
-      const input = toJSONValue(args.inputData, `the input of step '${target.stepId}'`)
-      rows.push({
-        path: target.path, stepId: target.stepId, kind: 'step', status: 'waiting', attempt: 0, dueAt: now, startedAt: now,
-        ...(input === undefined ? {} : { input }),
-      })
-    }
+    const { inputData, context } = args
+    const { rows, path: turn } = await travelRows(
+      this.#graph, stored, { step: nameIn(args.step), inputData, resumeData: args.resumeData, context },
+    )
     const run = new WorkflowRun<Input, Output, State>(
       this.#graph, this.#place, { runId: args.runId ?? this.#newId(), resourceId: stored.resourceId }, this.#newId,
     )
+    await run.#checkName()
     const started = await this.#place.start({
       runId: run.runId, resourceId: stored.resourceId, input: stored.input, rows,
       state: args.initialState === undefined ? stored.head.state : await this.#state(args.initialState),
-      requestContext,
+      requestContext, perStep: args.perStep === true, ...(args.perStep ? { turn } : {}),
     }).catch((error: unknown) => {
       // A run of another resource has this name.
       if (isHeedError(error) && error.code === 'thread_forbidden') return false
@@ -238,12 +283,35 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   }
 
   /** `moved`: what was recorded before counts no longer. */
-  async #settled(moved: Moved = () => true): Promise<WorkflowResult<Output, State>> {
-    return resultOf(this.#graph, await this.#place.when(this, (stored) => isSettled(stored) && moved(stored)))
+  async #settled(moved: Moved = () => true, rests: Moved = isSettled): Promise<WorkflowResult<Output, State>> {
+    return resultOf(this.#graph, await this.#place.when(this, (stored) => rests(stored) && moved(stored)))
   }
 
-  async #begin(args: StartArgs<Input, State>): Promise<undefined> {
-    checkNames('start()', args, ['inputData', 'initialState', 'requestContext'])
+  /** @internal Starts the run that is named by an occurrence of a schedule. */
+  async beginScheduled(start: ScheduledStart): Promise<void> {
+    await this.#begin('start()', {
+      ...(start as StartArgs<Input, State>), requestContext: new RequestContext(start.requestContext ?? {}),
+    }, true)
+  }
+
+  /** @internal Throws where a schedule could start no run with this. */
+  async checkScheduled({ inputData, initialState, requestContext = {} }: ScheduledStart): Promise<void> {
+    await this.#checkContext(new RequestContext(requestContext))
+    if (initialState !== undefined) await this.#state(initialState)
+    await validated(this.#graph.inputSchema, inputData, `The input of workflow '${this.workflowId}'`, 'invalid_argument')
+  }
+
+  /** The names of scheduled runs are those of their occurrences: a run of such a name would take the place of one. */
+  async #checkName(): Promise<void> {
+    if (!this.runId.startsWith(scheduledPrefix) || (await this.#place.read(this))) return
+    throw refused('runId', `a text that does not begin with '${scheduledPrefix}', as runs do that a schedule starts`)
+  }
+
+  async #begin(method: string, args: StartArgs<Input, State>, isScheduled = false): Promise<undefined> {
+    checkElsewhere(method, args, resultsElsewhere)
+    checkNames(method, args, ['inputData', 'initialState', 'requestContext', 'perStep'])
+    checkFlag('perStep', args.perStep)
+    if (!isScheduled) await this.#checkName()
     const given = await validated(this.#graph.inputSchema, args.inputData, `The input of workflow '${this.workflowId}'`, 'invalid_argument')
     const requestContext = args.requestContext ?? new RequestContext()
     if (this.#graph.requestContextSchema) await this.#checkContext(requestContext)
@@ -253,6 +321,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
       input: toJSONValue(given, `the input of workflow '${this.workflowId}'`),
       state: args.initialState === undefined ? {} : await this.#state(args.initialState),
       requestContext,
+      perStep: args.perStep === true,
     })
   }
 
@@ -268,9 +337,13 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /** Resolves with what is true when the step has gone on. */
   async #resume(args: ResumeArgs): Promise<Moved> {
-    checkNames('resume()', args, ['step', 'label', 'resumeData'])
+    checkElsewhere('resume()', args, { ...resultsElsewhere, requestContext: 'a run keeps the request context that it was started with' })
+    checkNames('resume()', args, ['step', 'label', 'forEachIndex', 'resumeData', 'perStep'])
+    checkFlag('perStep', args.perStep)
+    if (args.forEachIndex !== undefined) checkWhole('forEachIndex', args.forEachIndex)
     const stored = await this.#place.read(this)
     if (!stored) throw unknownRun(this.runId)
+    if (stored.head.status === 'paused') return this.#continue(stored, args)
     const row = this.#suspendedRow(stored, args)
     const step = stepAt(this.#graph, row.path)
     const hooks = step?.[stepHooks]
@@ -282,7 +355,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     const count = row.suspend?.count ?? 0
     // The id names the suspension: of two answers to it, the first counts.
     const sent = await this.#place.send(this, `resume:${stored.head.generation}:${row.path}:${count}`, {
-      type: 'resume', path: row.path, count, ...(data === undefined ? {} : { data }),
+      type: 'resume', path: row.path, count, ...(data === undefined ? {} : { data }), ...(args.perStep ? { perStep: true } : {}),
     })
     if (!sent) throw notSuspended(this.runId, `step '${row.stepId}' was resumed already`)
     return ({ head, rows }) => head.status !== 'suspended' || !rows.some(
@@ -290,11 +363,23 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     )
   }
 
-  #suspendedRow({ head, rows }: StoredRun, { step, label }: ResumeArgs): StepRow {
+  /** A run that is paused waits for no answer. */
+  async #continue({ head: { generation, turns = 0 } }: StoredRun, { perStep, ...answer }: ResumeArgs): Promise<Moved> {
+    const given = Object.keys(answer).find((name) => answer[name as keyof typeof answer] !== undefined)
+    if (given !== undefined)
+      throw notSuspended(this.runId, `it is paused, so that no step waits for '${given}'. Call resume() without it`)
+    const sent = await this.#place.send(this, `continue:${generation}:${turns}`, {
+      type: 'continue', turn: turns, ...(perStep ? { perStep: true } : {}),
+    })
+    if (!sent) throw notSuspended(this.runId, 'it has gone on already')
+    return ({ head }) => head.status !== 'paused' || head.turns !== turns
+  }
+
+  #suspendedRow({ head, rows }: StoredRun, { step, label, forEachIndex }: ResumeArgs): StepRow {
     const open = rows.filter(({ status }) => status === 'suspended')
-    const name = typeof step === 'object' ? step.id : step
     const found = open.filter((row) => (
-      (name === undefined || row.stepId === name || row.path === name) && (label === undefined || row.suspend?.label === label)
+      (step === undefined || isNamed(this.#graph, row, nameIn(step))) && (label === undefined || row.suspend?.label === label)
+        && (forEachIndex === undefined || elementOf(row.path) === forEachIndex)
     ))
     const [only] = found
     if (only && found.length === 1) return only
@@ -304,16 +389,9 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     throw notSuspended(this.runId, `the steps that are suspended are ${names}`)
   }
 
-  #target({ rows }: StoredRun, step: TimeTravelArgs['step']): StepRow {
-    const name = typeof step === 'object' ? step.id : step
-    const found = rows.find((row) => row.path === name) ?? rows.find((row) => row.stepId === name && row.kind === 'step')
-    if (!found) throw refused('step', `a step that run '${this.runId}' has begun`)
-    return found
-  }
-
   /** @internal The chunks of the run from its start on, once the start is stored. */
   async startChunks(args: StartArgs<Input, State>): Promise<AsyncGenerator<WorkflowChunk>> {
-    return (await this.#follow(() => this.#begin(args))).chunks
+    return (await this.#follow(() => this.#begin('stream()', args), isSettled)).chunks
   }
 
   /** @internal Has the chunks of the run retained, behind this cursor, until the returned function is called. */
@@ -323,46 +401,77 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     return () => stop.abort()
   }
 
-  #streamed(begin: () => Promise<Moved | undefined>): WorkflowStream<Output, State> {
-    const following = this.#follow(begin)
-    const result = following.then(({ moved }) => this.#settled(moved))
-    result.catch(() => {})
+  /** `rests`: the stream ends when this is true of the run. */
+  #streamed(begin: () => Promise<Moved | undefined>, rests: Moved = isSettled): WorkflowStream<Output, State> {
+    const following = this.#follow(begin, rests)
+    const result = following.then(({ moved }) => this.#settled(moved, rests))
+    const [status, usage] = [result.then((told) => told.status), result.then((told) => told.usage)]
+    for (const promise of [result, status, usage]) promise.catch(() => {})
     const fullStream = (async function* () {
       yield* (await following).chunks
       await result
     })()
-    return { runId: this.runId, workflowId: this.workflowId, fullStream, result }
+    return { runId: this.runId, workflowId: this.workflowId, fullStream, result, status, usage }
   }
 
   /** Subscribes before the run begins or goes on, so that no chunk is missed. */
-  async #follow(begin: () => Promise<Moved | undefined>): Promise<{ chunks: AsyncGenerator<WorkflowChunk>; moved: Moved }> {
+  async #follow(
+    begin: () => Promise<Moved | undefined>, rests: Moved,
+  ): Promise<{ chunks: AsyncGenerator<WorkflowChunk>; moved: Moved }> {
     const stop = new AbortController()
     try {
       const chunks = await this.#place.subscribe(this, { signal: stop.signal })
       const before = await this.#place.read(this)
       const moved = await begin()
-      // A run that is started again, and had settled before, publishes nothing.
-      const isOld = moved === undefined && before !== null && isSettled(before)
+      // A run that is started again, and rested before, publishes nothing.
+      const isOld = moved === undefined && before !== null && rests(before)
       if (isOld) stop.abort()
-      return { chunks: this.#untilSettled(chunks, moved ?? (() => true), stop), moved: moved ?? (() => true) }
+      return { chunks: this.#untilRest(chunks, rests, moved ?? (() => true), stop), moved: moved ?? (() => true) }
     } catch (error) {
       stop.abort()
       throw error
     }
   }
 
-  async *#untilSettled(chunks: AsyncIterable<WorkflowChunk>, moved: Moved, stop: AbortController): AsyncGenerator<WorkflowChunk> {
+  async *#untilRest(
+    chunks: AsyncIterable<WorkflowChunk>, rests: Moved, moved: Moved, stop: AbortController,
+  ): AsyncGenerator<WorkflowChunk> {
     try {
       for await (const chunk of chunks) {
         yield chunk
-        if (chunk.type !== 'workflow-suspended' && statusIn(chunk) === undefined) continue
+        if (!restChunks.has(chunk.type) && statusIn(chunk) === undefined) continue
         const stored = await this.#place.read(this)
-        if (!stored || (isSettled(stored) && moved(stored))) return
+        if (!stored || (rests(stored) && moved(stored))) return
       }
     } finally {
       stop.abort()
     }
   }
+}
+
+/** Chunks after which a run may wait for a caller. */
+const restChunks: ReadonlySet<string> = new Set<WorkflowChunk['type']>(['workflow-suspended', 'workflow-paused'])
+
+/** Whether only a repair of the code, or nothing, lets the run go on. */
+function isLeft({ head: { status } }: StoredRun): boolean {
+  return isOver(status) || status === 'parked'
+}
+
+/** Options of other engines, with what takes their place here. */
+const resultsElsewhere: Readonly<Record<string, string>> = {
+  outputOptions: 'a result always has state, and resumeLabels where the run is suspended',
+  tracingOptions: 'set tracing of the Heed',
+  writableStream: 'read the chunks of stream() or observe()',
+}
+
+function checkFlag(field: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean') throw refused(field, 'true or false')
+}
+
+/** A step as a caller names it. */
+function nameIn(step: NonNullable<ResumeArgs['step']>): string {
+  if (typeof step === 'string') return step
+  return 'id' in step ? step.id : step.join('.')
 }
 
 /** What is true of a run when it has gone on. */

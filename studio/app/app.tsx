@@ -17,6 +17,8 @@ const AttentionView = lazy(() => import('../views/attention.tsx').then((module) 
 const InboxView = lazy(() => import('../views/inbox.tsx').then((module) => ({ default: module.InboxView })))
 const SchedulesView = lazy(() => import('../views/schedules.tsx').then((module) => ({ default: module.SchedulesView })))
 const WatchesView = lazy(() => import('../views/watches.tsx').then((module) => ({ default: module.WatchesView })))
+const PromptBlocksView = lazy(() => import('../editor/prompt-blocks-page.tsx').then((module) => ({ default: module.PromptBlocksView })))
+const PromptBlockPage = lazy(() => import('../editor/prompt-blocks-page.tsx').then((module) => ({ default: module.PromptBlockPage })))
 const VersionsPage = lazy(() => import('../editor/versions-page.tsx').then((module) => ({ default: module.VersionsPage })))
 const ScoresView = lazy(() => import('../views/scores.tsx').then((module) => ({ default: module.ScoresView })))
 const WorkflowsView = lazy(() => import('../workflows/workflows-view.tsx').then((module) => ({ default: module.WorkflowsView })))
@@ -64,6 +66,8 @@ function View(): ReactNode {
     case 'agents':
       if (id === undefined) return <AgentsView />
       return below === 'versions' ? <VersionsPage key={id} agentId={id} /> : <AgentPage key={id} agentId={id} />
+    case 'prompt-blocks':
+      return id === undefined ? <PromptBlocksView /> : <PromptBlockPage key={id} id={id} />
     case 'workflows':
       if (id === undefined) return <WorkflowsView />
       if (below === 'runs' && belowId !== undefined) return <RunPage key={`${id} ${belowId}`} workflowId={id} runId={belowId} />

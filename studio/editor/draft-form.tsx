@@ -4,7 +4,9 @@ import { useAction } from '../app/query.ts'
 import { Time } from '../app/time.tsx'
 import { Failed } from '../parts/states.tsx'
 import { Differences } from './difference.tsx'
-import { changesOf, conflictOf, draftOf, overridesOf, type Described, type Draft, type Version } from './versions.ts'
+import { InstructionBlocks } from './instruction-blocks.tsx'
+import { Preview } from './preview.tsx'
+import { blocksOf, changesOf, conflictOf, draftOf, overridesOf, type Described, type Draft, type Version } from './versions.ts'
 
 /** What is typed outlives a change of the view. `base`: the latest version when it was begun. */
 const typed = new Map<string, { draft: Draft; base: number }>()
@@ -14,9 +16,12 @@ export function DraftForm({
   described,
   start,
   editor,
+  known,
   onSaved,
 }: {
   described: Described
+  /** The ids of prompt blocks. */
+  known: readonly string[]
   /** The version that the form begins with; null: code without overrides. */
   start: Version | null
   editor: EditorClient
@@ -50,21 +55,35 @@ export function DraftForm({
   return (
     <form className="draft-form" onSubmit={submit}>
       {isLocked && <p className="problem">Code lets nothing of this agent be edited.</p>}
-      <label>
-        <span>Instructions{editable.instructions ? '' : ' (code owns them)'}</span>
-        <textarea
-          rows={10}
-          value={draft.instructions}
-          readOnly={!editable.instructions}
-          spellCheck
-          onChange={(event) => setDraft({ ...draft, instructions: event.target.value })}
-        />
-      </label>
+      {typeof draft.instructions === 'string' ? (
+        <>
+          <label>
+            <span>Instructions{editable.instructions ? '' : ' (code owns them)'}</span>
+            <textarea
+              rows={10}
+              value={draft.instructions}
+              readOnly={!editable.instructions}
+              spellCheck
+              onChange={(event) => setDraft({ ...draft, instructions: event.target.value })}
+            />
+          </label>
+          {editable.instructions && (
+            <div className="actions">
+              <button type="button" onClick={() => setDraft({ ...draft, instructions: blocksOf(draft.instructions) })}>
+                Split into blocks
+              </button>
+            </div>
+          )}
+        </>
+      ) : (
+        <InstructionBlocks blocks={draft.instructions} known={known} onChange={(instructions) => setDraft({ ...draft, instructions })} />
+      )}
       <ToolFields described={described} draft={draft} onChange={setDraft} />
       <details open>
         <summary>What this changes {start === null ? 'of what code says' : `of version ${start.version}`}</summary>
         <Differences changes={changesOf(described, start?.overrides ?? {}, overrides)} none="Nothing." />
       </details>
+      {editable.instructions && <Preview editor={editor} instructions={draft.instructions} />}
       <label>
         <span>Why</span>
         <input
@@ -112,17 +131,25 @@ function ToolFields({ described, draft, onChange }: { described: Described; draf
               <input
                 type="checkbox"
                 checked={tool.isIn}
-                disabled={editable.tools !== 'membership'}
+                disabled={editable.tools !== 'membership' || tool.variants !== undefined}
                 onChange={(event) => change({ isIn: event.target.checked })}
               />{' '}
               <b className="tool-name">{name}</b>
             </label>
+            {tool.variants && (
+              <p className="meta">
+                It has {tool.variants.length === 1 ? 'an override' : `${tool.variants.length} overrides`} for some requests.{' '}
+                <button type="button" onClick={() => onChange({ ...draft, tools: { ...draft.tools, [name]: { isIn: true, description } } })}>
+                  Remove the rules of {name}
+                </button>
+              </p>
+            )}
             <textarea
               rows={2}
               aria-label={`Description of ${name}`}
               value={tool.description}
               readOnly={editable.tools === false}
-              disabled={!tool.isIn}
+              disabled={!tool.isIn || tool.variants !== undefined}
               onChange={(event) => change({ description: event.target.value })}
             />
           </div>

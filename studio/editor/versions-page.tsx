@@ -18,6 +18,8 @@ const perList = 100
 
 interface Known {
   described: Described
+  /** The ids of prompt blocks. */
+  blocks: string[]
   versions: Version[]
   releases: Release[]
 }
@@ -28,12 +30,13 @@ export function VersionsPage({ agentId }: { agentId: string }) {
   const agent = agents.find(({ id }) => id === agentId)
   const editor = useMemo(() => client.getAgent(agentId).editor, [client, agentId])
   const { data, error, isLoading, reload } = useQuery<Known>(agent ? `versions ${agentId}` : null, async () => {
-    const [described, { versions }, { releases }] = await Promise.all([
+    const [described, { versions }, { releases }, { blocks }] = await Promise.all([
       editor.describe(),
       editor.listVersions({ limit: perList }),
       editor.listReleases({ limit: perList }),
+      client.prompts({ agentId }).list({ limit: perList }),
     ])
-    return { described, versions, releases }
+    return { described, versions, releases, blocks: blocks.map(({ id }) => id) }
   })
   if (!agent) return <Empty title="There is no such agent." />
   if (isLoading) return <Loading />
@@ -77,7 +80,7 @@ function Head({ agent, children }: { agent: AgentDetails; children?: ReactNode }
 
 function OpenVersions({
   agent,
-  known: { described, versions, releases },
+  known: { described, versions, releases, blocks },
   editor,
   reload,
 }: {
@@ -96,7 +99,11 @@ function OpenVersions({
   return (
     <div className="agent agent-versions">
       <section className="agent-about" aria-label="Versions">
-        <Head agent={agent} />
+        <Head agent={agent}>
+          <Link className="button" to={['prompt-blocks']} query={{ agent: agent.id }}>
+            Prompt blocks
+          </Link>
+        </Head>
         <p>
           Runs get <b>{versionName(release?.version ?? 0)}</b>
           {release?.rules === undefined ? '' : `, but for ${release.rules.length === 1 ? 'a rule' : 'some rules'}`}.
@@ -121,6 +128,7 @@ function OpenVersions({
             described={described}
             start={start}
             editor={editor}
+            known={blocks}
             onSaved={(saved) => {
               setStripped(saved.stripped)
               reload()

@@ -129,6 +129,9 @@ function contentsOf(text: string, before: unknown): Update {
   return { workingMemory: JSON.parse(text) as Record<string, never>, replace: true }
 }
 
+/** The messages that a search shows. */
+const shown = 20
+
 /** Searches the messages of the resource as recall does, with the score of each. */
 export function RecallPanel({ scope, agentId }: PanelProps) {
   const { client } = useSession()
@@ -137,7 +140,7 @@ export function RecallPanel({ scope, agentId }: PanelProps) {
   const [text, setText] = useState('')
   const [asked, setAsked] = useState<string | null>(null)
   const found = useQuery(asked === null ? null : `recall ${agentId} ${resourceId ?? ''} ${asked}`, () =>
-    memory.search({ searchQuery: asked ?? '', limit: 20 }),
+    memory.search({ searchQuery: asked ?? '', limit: shown }),
   )
   const search = (event: FormEvent) => {
     event.preventDefault()
@@ -175,7 +178,7 @@ export function RecallPanel({ scope, agentId }: PanelProps) {
             <Link to={['threads', hit.threadId]} query={{ at: hit.id }} className="mono">
               {hit.threadId}
             </Link>
-            {hit.reasons && <Why reasons={hit.reasons} />}
+            <Why {...{ hit, scope, agentId }} question={asked ?? ''} />
           </li>
         ))}
       </ul>
@@ -183,35 +186,36 @@ export function RecallPanel({ scope, agentId }: PanelProps) {
   )
 }
 
-type Reasons = NonNullable<FoundMessage['reasons']>
+interface WhyProps extends Pick<PanelProps, 'scope' | 'agentId'> {
+  hit: FoundMessage
+  question: string
+}
 
-/** What each reason of a score says about a message, those that count most first. */
-const meanings: ReadonlyArray<readonly [keyof Reasons, string]> = [
-  ['time', 'It is from the time that the question names'],
-  ['words', 'It has words of the question'],
-  ['wordsOfPair', 'It has them together with the message before it'],
-  ['meaning', 'It is near in meaning'],
-  ['meaningOfPair', 'It is near in meaning together with the message before it'],
-  ['thread', 'The messages around it fit'],
-  ['wordsOfThread', 'The messages around it have words of the question'],
-  ['previous', 'The message before it fits'],
-  ['next', 'The message after it fits'],
-  ['length', 'It says much'],
-  ['question', 'It asks, or answers nothing: this counts against it'],
-]
-
-/** Why a message was found: each reason beside how much it applies, where 1 is the best of all messages. */
-function Why({ reasons }: { reasons: Reasons }) {
-  const applying = meanings.filter(([name]) => reasons[name] >= 0.005)
+/** Why a message was found: what makes up its score, the largest effect first. Read when it is opened. */
+function Why({ hit, question, scope: { resourceId }, agentId }: WhyProps) {
+  const { client } = useSession()
+  const [isOpen, setOpen] = useState(false)
+  const message = { id: hit.id, threadId: hit.threadId }
+  const explained = useQuery(isOpen ? `why ${agentId} ${resourceId ?? ''} ${hit.threadId} ${hit.id} ${question}` : null, () =>
+    client
+      .getAgent(agentId)
+      .memory(resourceId === undefined ? {} : { resourceId })
+      .explainRecall({ searchQuery: question, limit: shown, message }),
+  )
+  const [why] = explained.data?.messages ?? []
   return (
-    <details className="why">
-      <summary>Why: {applying.slice(0, 2).map(([, meaning]) => meaning).join('. ') || 'Its place in the thread'}.</summary>
+    <details className="why" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Why it was found</summary>
+      {explained.isLoading && <Loading />}
+      <Failed error={explained.error} />
+      {why && <p className="meta">{why.summary} These points make up its score:</p>}
       <dl>
-        {applying.map(([name, meaning]) => (
-          <div key={name}>
-            <dt>{meaning}</dt>
+        {why?.reasons.map(({ reason, points, text }) => (
+          <div key={reason}>
+            <dt>{text}</dt>
             <dd>
-              <meter min={0} max={1} value={reasons[name]} aria-label={meaning} /> {reasons[name].toFixed(2)}
+              {points < 0 ? '−' : '+'}
+              {Math.abs(points).toFixed(2)}
             </dd>
           </div>
         ))}

@@ -5,10 +5,21 @@ import { Agent } from '../../src/agent/agent.ts'
 import type { AgentStream } from '../../src/agent/stream.ts'
 import type { Processor } from '../../src/processors/processor.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
+import { Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, turn, typesOf } from './asking.ts'
 
 const never = new Promise<never>(() => {})
+
+/** A function that returns the value once, and never settles after that. */
+function onceThen<T>(value: T): () => T | Promise<never> {
+  let isFirst = true
+  return () => {
+    if (!isFirst) return never
+    isFirst = false
+    return value
+  }
+}
 
 /** A model of which only `doStream` matters. */
 function odd(doStream: (...args: Parameters<LanguageModelV4['doStream']>) => unknown): LanguageModelV4 {
@@ -46,6 +57,37 @@ describe('an abort', () => {
       stop.abort()
       expect(await rejection(asked)).toMatchObject({ code: 'aborted' })
     }
+  })
+
+  it('[G1.5] does not wait for a function of the agent that never settles, whenever it comes, on a thread or not', async () => {
+    const memory = { thread: 'thread-1', resource: 'user-1' }
+    const onThread = [{ memory: () => never }, { memory: onceThen(new Memory()) }, { defaultOptions: () => never }, { defaultOptions: onceThen({}) }]
+    const without = [{ instructions: () => never }, { tools: () => never }, { model: () => never }, { defaultOptions: () => never }]
+    const cases = [...onThread.map((config) => ({ config, options: { memory } })), ...without.map((config) => ({ config, options: {} }))]
+    for (const { config, options } of cases) {
+      for (const isLate of [false, true]) {
+        const agent = new Agent({ id: 'a', model: scriptedModel(['Hi.']), ...config })
+        const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
+        const stop = new AbortController()
+        if (!isLate) stop.abort(new Error('changed my mind'))
+        const asked = agent.generate('Go.', { ...options, abortSignal: stop.signal })
+        if (isLate) {
+          for (let turns = 0; turns < 20; turns++) await turn()
+          stop.abort(new Error('changed my mind'))
+        }
+        expect(await rejection(asked)).toMatchObject({ code: 'aborted', cause: { message: 'changed my mind' } })
+        await heed.close()
+      }
+    }
+  })
+
+  it('[G1.5] before the start is the same error on a thread', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel([]) })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
+    const options = { memory: { thread: 'thread-1', resource: 'user-1' }, abortSignal: AbortSignal.abort(new Error('changed my mind')) }
+    for (const asked of [agent.generate('Go.', options), agent.stream('Go.', options)])
+      expect(await rejection(asked)).toMatchObject({ code: 'aborted', cause: { message: 'changed my mind' } })
+    await heed.close()
   })
 
   it('[G1.5] while the model has not answered yet', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, InMemoryStore } from '../../src/index.ts'
+import { chunksOf } from './asking.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed } from '../thread/places.ts'
 
@@ -63,5 +64,21 @@ describe('[G1.18] metadata of a provider that is not JSON', () => {
     expect([text, model.callCount]).toEqual(['Hello.', 1])
     const { messages } = await (await agent.getMemory()).recall({ threadId: 't', resourceId: 'u' })
     expect(JSON.stringify(messages)).toContain('"tokens":"12"')
+  })
+
+  it('[G1.31] reaches subscribers as text in a raw chunk', async () => {
+    const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } }
+    const model = scriptedModel([{
+      parts: [
+        { type: 'raw', rawValue: { tokens: 12n } },
+        { type: 'text-start', id: '1' },
+        { type: 'text-delta', id: '1', delta: 'Hello.' },
+        { type: 'text-end', id: '1' },
+        { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+      ],
+    }])
+    const stream = await new Agent({ id: 'a', model }).stream('Hi', { includeRawChunks: true })
+    const chunks = await chunksOf(stream)
+    expect(chunks.find(({ type }) => type === 'raw')).toMatchObject({ payload: { tokens: '12' } })
   })
 })

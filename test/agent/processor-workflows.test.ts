@@ -84,6 +84,11 @@ describe('a workflow in a list of processors', () => {
     for (const [workflow, message] of [[plain, "its step 'x' must be made of a processor"], [slept, 'and has sleep'], [series(stateful), 'has computeStateSignal']] as const) {
       expect(() => new Agent({ id: 'a', inputProcessors: [workflow] })).toThrow(message)
     }
+    const config = { inputSchema: ProcessorStepSchema }
+    const hooked = createWorkflow({ id: 'hooked', ...config, options: { onFinish: () => {} } }).then(createStep(guard)).commit()
+    const scheduled = createWorkflow({ id: 'scheduled', ...config, schedule: { cron: '@daily' } }).then(createStep(guard)).commit()
+    for (const [workflow, message] of [[hooked, 'remove onFinish'], [scheduled, 'remove schedule']] as const)
+      expect(() => new Agent({ id: 'a', inputProcessors: [workflow] })).toThrow(message)
     expect(() => new Agent({ id: 'a', inputProcessors: [{ id: 'foreign', createRun: () => ({}) } as never] })).toThrow('not of heed/workflows')
   })
 })

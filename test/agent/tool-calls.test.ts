@@ -248,6 +248,19 @@ describe('a tool', () => {
     expect(chunks.some((chunk) => chunk.type === type)).toBe(false)
   })
 
+  it.each(['write', 'report'] as const)('[G1.31] can\'t %s what is no JSON: the model reads that, and nothing of it is published', async (way) => {
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    const t = createTool({
+      id: 't',
+      execute: async (_, { write, report }) => (way === 'write' ? write({ type: 'data-x', data: circle as never }) : report(circle)),
+    })
+    const chunks = await chunksOf(await new Agent({ id: 'a', model: scriptedModel([call('t'), 'Done.']), tools: { t } }).stream('Go.'))
+    expect(of(chunks, 'tool-error')[0]?.payload.error.message).toMatch(way === 'write' ? /^What t wrote can't be stored as JSON/ : /^What t reported can't be stored as JSON/)
+    expect(chunks.some(({ type }) => type === 'data-x' || type === 'tool-output')).toBe(false)
+    expect(of(chunks, 'finish')).toHaveLength(1)
+  })
+
   it('that throws something unreadable fails like any other', async () => {
     const unreadable = Object.defineProperty(new Error(), 'message', { get: () => { throw new Error('no') } })
     const t = createTool({ id: 't', execute: () => Promise.reject(unreadable) })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { LocalBus } from '../../src/bus/local.ts'
 import { Agent, Heed, InMemoryStore, Memory, silentLogger, type Storage } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -61,6 +62,26 @@ describe('one bus for two processes on one storage', () => {
       const watcher = await b.agent.subscribeToThread(main)
       a.agent.sendMessage('Go.', main)
       expect(types(await readUntil(watcher.stream, isType('finish')))).toContain('text-delta')
+    } finally {
+      await Promise.all([a.heed.close(), b.heed.close()])
+    }
+  })
+
+  it('[G1.31] brings the bigint of a validated answer to watchers in another process as a text', async () => {
+    const file = newFile()
+    const bus = new LocalBus()
+    const schema = z.object({ amount: z.string().transform(BigInt) })
+    const open = () => {
+      const agent = new Agent({ id: 'teller', model: scriptedModel(['{"amount":"12"}'], { loop: true }) })
+      return { agent, heed: new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), bus, logger: silentLogger }) }
+    }
+    const [a, b] = [open(), open()]
+    try {
+      const watcher = await b.agent.subscribeToThread(main)
+      const { object } = await a.agent.generate('How much?', { memory: { thread: main.threadId, resource: main.resourceId }, structuredOutput: { schema } })
+      expect(object).toEqual({ amount: 12n })
+      const seen = await readUntil(watcher.stream, isType('finish'))
+      expect(seen).toContainEqual(expect.objectContaining({ type: 'object-result', payload: { object: { amount: '12' } } }))
     } finally {
       await Promise.all([a.heed.close(), b.heed.close()])
     }

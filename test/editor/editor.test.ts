@@ -2,13 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { HeedClient } from '../../src/client/index.ts'
 import { HeedEditor } from '../../src/editor/index.ts'
 import {
   Agent, createTool, Heed, InMemoryStore, Memory, RequestContext, silentLogger, type AgentConfig, type Logger, type Storage,
 } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { serve } from '../../src/http/server.ts'
 import { createScorer, runEvals } from '../../src/scorers/index.ts'
-import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock, type Script } from '../../src/testing/index.ts'
+import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 
 const by = 'ann'
 const look = createTool({ id: 'look', description: 'Looks.', execute: async () => 'seen' })
@@ -199,6 +203,60 @@ describe('what runs get', () => {
     for (const path of paths) expect(await turn(path)).toEqual({ instructions: 'Edited.', tools: { look: 'Sees.' } })
     await editor.rollBack('guide', { expected: 1, by, why: 'worse' })
     for (const path of paths) expect(await turn(path)).toEqual(code)
+  })
+
+  it('[O2.3] the same question by ten paths has one version, and after a release all ten have the next', async () => {
+    const clock = virtualClock()
+    const model = scriptedModel(({ prompt, tools }) => {
+      const isChief = prompt[0]?.content === 'Chief.' && prompt.at(-1)?.role === 'user'
+      return isChief ? { toolCalls: [{ toolName: tools?.[0]?.name ?? '', input: { prompt: 'Go.' } }] } : 'Yes.'
+    })
+    const agent = new Agent({ id: 'guide', name: 'Guide', description: 'Guides.', instructions: 'From code.', model })
+    const chief = new Agent({ id: 'chief', instructions: 'Chief.', model, agents: { guide: agent }, editor: false })
+    const asking = createWorkflow({ id: 'asking', inputSchema: z.object({ prompt: z.string() }) }).then(createStep(agent)).commit()
+    const editor = new HeedEditor()
+    const heed = new Heed({ agents: { agent, chief }, workflows: { asking }, storage: new InMemoryStore(), logger: silentLogger, editor, clock })
+    const server = await serve(heed, { port: 0, handleSignals: false })
+    onTestFinished(() => server.close())
+    const remote = new HeedClient({ baseUrl: server.url, retries: 0 }).getAgent('guide')
+    const target = { threadId: 't', resourceId: 'user-1' }
+    const guided = () => model.calls.map(({ prompt }) => prompt[0]?.content).filter((text) => text !== 'Chief.')
+    const until = async (calls: number) => {
+      await expect.poll(() => guided().length).toBeGreaterThan(calls)
+      await expect.poll(() => agent.activeRun(target)).toBeNull()
+    }
+    const sent = (send: () => unknown) => async () => {
+      const calls = guided().length
+      await send()
+      await until(calls)
+    }
+    let count = 0
+    const paths: Record<string, () => Promise<unknown>> = {
+      generate: () => agent.generate('Go.'),
+      stream: async () => (await agent.stream('Go.', onThread('t'))).result,
+      send: sent(() => agent.sendMessage('Go.', target)),
+      queue: sent(() => agent.queueMessage('Go.', target)),
+      signal: sent(() => agent.sendSignal({ type: 'reactive', contents: 'Go.' }, target)),
+      notification: sent(() => agent.sendNotificationSignal({ source: 'mail', kind: `new-${count++}`, priority: 'urgent', summary: 'Go.' }, target)),
+      schedule: sent(async () => {
+        await agent.schedules.create({ ...target, at: new Date(clock.now() + 1_000), message: 'Go.' })
+        await clock.advance(60_000)
+      }),
+      'a called agent': () => chief.generate('Ask the guide.'),
+      'a step of a workflow': async () => {
+        const run = await asking.createRun()
+        await run.start({ inputData: { prompt: 'Go.' } })
+      },
+      HTTP: () => remote.generate('Go.'),
+    }
+    for (const instructions of ['From code.', 'One.', 'Two.']) {
+      if (instructions !== 'From code.') await released(editor, { instructions })
+      for (const [name, path] of Object.entries(paths)) {
+        const before = guided().length
+        await path()
+        expect([name, ...new Set(guided().slice(before))]).toEqual([name, instructions])
+      }
+    }
   })
 
   it('[O2.4] a run that waits for a decision goes on with its version in another process, after a later release', async () => {

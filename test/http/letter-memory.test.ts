@@ -27,6 +27,29 @@ describe('memory as existing clients read it', () => {
     })
   })
 
+  it('[K2.21] says why a search finds a message or does not, and knows none of another resource', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory() })
+    const { ask } = await served({ guide: agent })
+    const memory = await agent.getMemory()
+    for (const [threadId, resourceId, content] of [['one', 'user-1', 'The falcon is called Ada.'], ['two', 'user-1', 'It rains, the wind is strong, and one falcon sits in a tree.'], ['four', 'user-1', 'Tea.'], ['three', 'user-2', 'A falcon.']] as const) {
+      await memory.createThread({ threadId, resourceId })
+      await memory.saveMessages({ threadId, messages: [{ id: `m-${threadId}`, role: 'user', content }] })
+    }
+    const explain = async (more = '') => {
+      const response = await ask(`/memory/search/explanation?agentId=guide&resourceId=user-1&searchQuery=falcon${more}`)
+      return { status: response.status, ...((await response.json()) as { code?: string; messages?: object[] }) }
+    }
+    const { messages: [best, next, ...none] = [] } = await explain()
+    expect([best, next, none]).toMatchObject([{ found: true, rank: 1 }, { found: true, rank: 2 }, []])
+    expect((await explain('&limit=1')).messages).toEqual([best])
+    const { threadId, messageId } = next as { threadId: string; messageId: string }
+    expect((await explain(`&limit=1&threadId=${threadId}&messageId=${messageId}`)).messages).toMatchObject([{ messageId, found: false, missing: 'rank', rank: 2 }])
+    expect((await explain('&messageId=m-four&messageThreadId=four')).messages).toMatchObject([{ found: false, missing: 'unrelated' }])
+    expect(await explain('&messageId=m-three&messageThreadId=three')).toMatchObject({ status: 404 })
+    expect(await explain('&messageId=m-one')).toMatchObject({ status: 400 })
+    expect(await explain('&messageThreadId=one')).toMatchObject({ status: 400 })
+  })
+
   it('[K2.9] a search tells messages of two threads with one id apart', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory() })
     const { ask } = await served({ guide: agent })

@@ -207,6 +207,11 @@ describe('policies of a Heed, over HTTP', () => {
     const found = await search({ semanticRecall: { scope: 'thread' } })
     expect(found).toMatchObject({ http: 200, searchScope: 'thread' })
     expect(JSON.stringify(found)).not.toContain('The word is')
+    const scope = `memoryConfig=${encodeURIComponent('{"semanticRecall":{"scope":"thread"}}')}`
+    const explain = (more: string) => as('alice', `/memory/search/explanation?searchQuery=swordfish&threadId=free&${more}`)
+    expect(await explain('')).toEqual(denied)
+    expect(await explain(`${scope}&messageId=x&messageThreadId=secret`)).toEqual(denied)
+    expect(await explain(scope)).toMatchObject({ http: 200 })
   })
 
   it('[V4.11] schedules, watches and runs are asked about by their threads', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Agent, type Chunk } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
@@ -39,6 +40,18 @@ describe('the wire', () => {
     expect(first).toBe(': connected')
     expect(rest.every((frame) => /^data: \{.*\}$/.test(frame))).toBe(true)
     expect(rest.map(chunkOf).map(({ type }) => type)).toContain('data-user-message')
+  })
+
+  it('[G1.31] writes the bigint of a validated answer as a text, on streams and in answers', async () => {
+    const schema = z.object({ amount: z.string().transform(BigInt) })
+    const teller = new Agent({ id: 'teller', model: scriptedModel(['{"amount":"12"}'], { loop: true }), defaultOptions: { structuredOutput: { schema } } })
+    const { ask } = await served({ teller })
+    const watching = await ask('/agents/teller/threads/subscribe', { json: thread })
+    await ask('/agents/teller/send-message', { json: { message: 'How much?', ...thread } })
+    const seen = (await frames(watching, isFinish)).slice(1).map(chunkOf)
+    expect(seen).toContainEqual(expect.objectContaining({ type: 'object-result', payload: { object: { amount: '12' } } }))
+    const answer = await ask('/agents/teller/generate', { json: { messages: 'How much?' } })
+    expect([answer.status, ((await answer.json()) as { object: unknown }).object]).toEqual([200, { amount: '12' }])
   })
 
   it('[H2.1] ends a stream of one run with [DONE]', async () => {

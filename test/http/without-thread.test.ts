@@ -69,7 +69,7 @@ describe('a run without a thread that waits for a decision', () => {
     const [one, two] = ['one', 'two'].map((id): Principal => ({ id, resources: [id] })) as [Principal, Principal]
     const begin = (runId: string, principal: Principal) => {
       callers.add(runId, principal, runs)
-      runs.suspend(runId, { agentId: 'guide', rows: () => [], options: {}, step: 0, calls: [], decided: new Set(), followers: [] })
+      runs.suspend(runId, { agentId: 'guide', rows: () => [], options: {}, step: 0, calls: [], decided: new Set(), edit: undefined, followers: [] })
     }
     begin('first of one', one)
     for (let n = 0; n < 100; n += 1) begin(`${n} of two`, two)

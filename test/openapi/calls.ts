@@ -36,6 +36,8 @@ const threadId = 'thread-1'
 const resourceId = 'user-1'
 const scope = { threadId, resourceId }
 const inAgent = { path: { agentId } }
+const blockId = 'tone'
+const inBlock = { path: { blockId } }
 const inThread = { path: { agentId, threadId }, query: { resourceId } }
 const ofMemory = { path: { threadId }, query: { agentId, resourceId } }
 const memory = { thread: threadId, resource: resourceId }
@@ -87,13 +89,44 @@ export const calls: Calls = {
   '/api/agents/{agentId}/editor': { get: ({ client }) => client.GET('/api/agents/{agentId}/editor', { params: inAgent }) },
   '/api/agents/{agentId}/versions': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions', { params: { ...inAgent, query: { before: 9, limit: 5 } } }),
-    post: ({ client }) => client.POST('/api/agents/{agentId}/versions', { params: inAgent, body: { base: 1, overrides: { tools: { pay: false } }, why: 'Safer.' } }),
+    post: ({ client }) => client.POST('/api/agents/{agentId}/versions', { params: inAgent, body: { base: 2, overrides: { tools: { pay: false } }, why: 'Safer.' } }),
   },
   '/api/agents/{agentId}/versions/compare': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions/compare', { params: { ...inAgent, query: { from: 0, to: 1 } } }),
   },
   '/api/agents/{agentId}/versions/{version}': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '1' } } }),
+    delete: ({ client }) => client.DELETE('/api/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '2' }, query: { why: 'Unused.' } } }),
+  },
+  '/api/agents/{agentId}/versions/preview': {
+    post: ({ client }) => client.POST('/api/agents/{agentId}/versions/preview', { params: inAgent, body: { version: 'draft', requestContext: { plan: 'pro' } } }),
+  },
+  '/api/editor/agents': { get: ({ client }) => client.GET('/api/editor/agents', {}) },
+  '/api/prompt-blocks': { get: ({ client }) => client.GET('/api/prompt-blocks', { params: { query: { limit: 5 } } }) },
+  '/api/prompt-blocks/{blockId}': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}', { params: inBlock }),
+    delete: ({ client }) => client.DELETE('/api/prompt-blocks/{blockId}', { params: { path: { blockId: 'unused' }, query: { why: 'Unused.' } } }),
+  },
+  '/api/prompt-blocks/{blockId}/clone': {
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/clone', { params: inBlock, body: { as: 'mood', version: 1, why: 'A copy.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions', { params: { ...inBlock, query: { before: 9, limit: 5 } } }),
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/versions', { params: inBlock, body: { base: 2, content: 'Be short.', why: 'Shorter.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions/compare': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions/compare', { params: { ...inBlock, query: { from: 1, to: 2 } } }),
+  },
+  '/api/prompt-blocks/{blockId}/versions/{version}': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/versions/{version}', { params: { path: { blockId, version: '1' } } }),
+    delete: ({ client }) => client.DELETE('/api/prompt-blocks/{blockId}/versions/{version}', { params: { path: { blockId, version: '2' } } }),
+  },
+  '/api/prompt-blocks/{blockId}/releases': {
+    get: ({ client }) => client.GET('/api/prompt-blocks/{blockId}/releases', { params: { ...inBlock, query: { limit: 5 } } }),
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/releases', { params: inBlock, body: { version: 1, expected: 2, why: 'Again.' } }),
+  },
+  '/api/prompt-blocks/{blockId}/releases/rollback': {
+    post: ({ client }) => client.POST('/api/prompt-blocks/{blockId}/releases/rollback', { params: inBlock, body: { expected: 2, to: 1 } }),
   },
   '/api/agents/{agentId}/releases': {
     get: ({ client }) => client.GET('/api/agents/{agentId}/releases', { params: { ...inAgent, query: { limit: 5 } } }),
@@ -289,6 +322,7 @@ export const calls: Calls = {
     post: ({ client }) => client.POST('/api/memory/messages/update', { params: { query: { agentId, resourceId } }, body: { messages: [{ id: 'sent-1', content: { metadata: { read: true } } }] } }),
   },
   '/api/memory/search': { get: ({ client }) => client.GET('/api/memory/search', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
+  '/api/memory/search/explanation': { get: ({ client }) => client.GET('/api/memory/search/explanation', { params: { query: { agentId, resourceId, searchQuery: 'Hi', limit: 5 } } }) },
   '/api/memory/threads/{threadId}/working-memory': {
     get: ({ client }) => client.GET('/api/memory/threads/{threadId}/working-memory', { params: ofMemory }),
     post: ({ client }) => client.POST('/api/memory/threads/{threadId}/working-memory', { params: ofMemory, body: { workingMemory: '# Ada' } }),

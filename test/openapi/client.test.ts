@@ -81,7 +81,11 @@ async function furnished(waiting: Waiting | undefined): Promise<{ file: string; 
   const { phone, shop, agent, heed, storage, editor } = parts({ file })
   await heed.start()
   await editor.save('guide', { base: 0, by: 'ann', instructions: 'Edited.' })
+  await editor.save('guide', { base: 1, by: 'ann', instructions: 'Unused.' })
   await editor.publish('guide', { version: 1, expected: 0, by: 'ann' })
+  for (const [base, content] of ['Be kind.', 'Be nice.'].entries()) await editor.prompts.save('tone', { base, content, by: 'ann' })
+  for (const [expected, version] of [1, 1].entries()) await editor.prompts.publish('tone', { version, expected, by: 'ann' })
+  await editor.prompts.save('unused', { base: 0, content: 'x', by: 'ann' })
   if (waiting === 'parked') await soon(() => storage.countRuns({ status: ['parked'] })).toBe(1)
   else await agent.sendMessage({ contents: 'Hi', id: 'sent-1' }, scope).outcome
   await soon(() => agent.activeRun(scope)).toBeNull()

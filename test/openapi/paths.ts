@@ -21,19 +21,29 @@ export interface paths {
     /** What may be edited of an agent, its latest version and its newest release */
     get: operations["getAgentsAgentIdEditor"];
   };
+  "/api/editor/agents": {
+    /** The agents that may be edited, and what their runs get */
+    get: operations["getEditorAgents"];
+  };
   "/api/agents/{agentId}/versions": {
-    /** The versions of an agent, newest first */
+    /** The versions of an agent, newest first; or those that were deleted */
     get: operations["getAgentsAgentIdVersions"];
     /** Stores a draft on top of the latest version */
     post: operations["postAgentsAgentIdVersions"];
   };
-  "/api/agents/{agentId}/versions/compare": {
-    /** What differs between two versions; 0 is code without overrides */
-    get: operations["getAgentsAgentIdVersionsCompare"];
+  "/api/agents/{agentId}/versions/preview": {
+    /** The instructions that a run with the request context would have */
+    post: operations["postAgentsAgentIdVersionsPreview"];
   };
   "/api/agents/{agentId}/versions/{version}": {
     /** One version */
     get: operations["getAgentsAgentIdVersionsVersion"];
+    /** Deletes a version that runs do not get */
+    delete: operations["deleteAgentsAgentIdVersionsVersion"];
+  };
+  "/api/agents/{agentId}/versions/compare": {
+    /** What differs between two versions; 0 is code without overrides */
+    get: operations["getAgentsAgentIdVersionsCompare"];
   };
   "/api/agents/{agentId}/releases": {
     /** Who changed what runs get, when, why and to what; newest first */
@@ -44,6 +54,46 @@ export interface paths {
   "/api/agents/{agentId}/releases/rollback": {
     /** Lets runs have again what they had with an earlier release */
     post: operations["postAgentsAgentIdReleasesRollback"];
+  };
+  "/api/prompt-blocks": {
+    /** The prompt blocks, by their ids */
+    get: operations["getPromptBlocks"];
+  };
+  "/api/prompt-blocks/{blockId}": {
+    /** A prompt block: its latest version, what runs get, and the agents that refer to it */
+    get: operations["getPromptBlocksBlockId"];
+    /** Deletes a prompt block that no agent refers to */
+    delete: operations["deletePromptBlocksBlockId"];
+  };
+  "/api/prompt-blocks/{blockId}/clone": {
+    /** Stores a version of a prompt block as a draft of another one */
+    post: operations["postPromptBlocksBlockIdClone"];
+  };
+  "/api/prompt-blocks/{blockId}/versions": {
+    /** The versions of a prompt block, newest first; or those that were deleted */
+    get: operations["getPromptBlocksBlockIdVersions"];
+    /** Stores a draft of a prompt block on top of its latest version */
+    post: operations["postPromptBlocksBlockIdVersions"];
+  };
+  "/api/prompt-blocks/{blockId}/versions/compare": {
+    /** What differs between two versions of a prompt block */
+    get: operations["getPromptBlocksBlockIdVersionsCompare"];
+  };
+  "/api/prompt-blocks/{blockId}/versions/{version}": {
+    /** One version of a prompt block */
+    get: operations["getPromptBlocksBlockIdVersionsVersion"];
+    /** Deletes a version of a prompt block that runs do not get */
+    delete: operations["deletePromptBlocksBlockIdVersionsVersion"];
+  };
+  "/api/prompt-blocks/{blockId}/releases": {
+    /** Who changed what runs get of a prompt block, when, why and to what; newest first */
+    get: operations["getPromptBlocksBlockIdReleases"];
+    /** Lets runs that begin from now on have a version of a prompt block */
+    post: operations["postPromptBlocksBlockIdReleases"];
+  };
+  "/api/prompt-blocks/{blockId}/releases/rollback": {
+    /** Lets runs have again what they had with an earlier release of a prompt block */
+    post: operations["postPromptBlocksBlockIdReleasesRollback"];
   };
   "/api/agents/{agentId}/send-message": {
     /** Sends a message to the active run, or starts one */
@@ -363,6 +413,10 @@ export interface paths {
     /** The messages that match a search best, of a thread or of all threads of the resource */
     get: operations["getMemorySearch"];
   };
+  "/api/memory/search/explanation": {
+    /** Why a search finds its messages, or why it does not find one */
+    get: operations["getMemorySearchExplanation"];
+  };
   "/api/memory/threads/{threadId}/working-memory": {
     /** The working memory of a thread, or of its resource */
     get: operations["getMemoryThreadsThreadIdWorkingMemory"];
@@ -672,6 +726,11 @@ export interface operations {
               overrides: {
                 [key: string]: unknown;
               };
+              deleted?: {
+                by: string;
+                why?: string;
+                at: number;
+              };
               by: string;
               why?: string;
               createdAt: string;
@@ -700,12 +759,59 @@ export interface operations {
       };
     };
   };
-  /** The versions of an agent, newest first */
+  /** The agents that may be edited, and what their runs get */
+  getEditorAgents: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The agents that may be edited, and what their runs get */
+      200: {
+        content: {
+          "application/json": {
+            agents: ({
+                id: string;
+                name: string;
+                editable: {
+                  instructions: boolean;
+                  tools: unknown;
+                };
+                latest: number;
+                isDraft: boolean;
+                release: {
+                  agentId: string;
+                  release: number;
+                  version: number;
+                  rules?: {
+                      [key: string]: unknown;
+                    }[];
+                  restores?: number;
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                } | null;
+              })[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of an agent, newest first; or those that were deleted */
   getAgentsAgentIdVersions: {
     parameters: {
       query?: {
         before?: number;
         limit?: number;
+        deleted?: boolean;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -714,7 +820,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The versions of an agent, newest first */
+      /** @description The versions of an agent, newest first; or those that were deleted */
       200: {
         content: {
           "application/json": {
@@ -724,6 +830,11 @@ export interface operations {
                 base: number;
                 overrides: {
                   [key: string]: unknown;
+                };
+                deleted?: {
+                  by: string;
+                  why?: string;
+                  at: number;
                 };
                 by: string;
                 why?: string;
@@ -774,6 +885,11 @@ export interface operations {
             overrides: {
               [key: string]: unknown;
             };
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
             by: string;
             why?: string;
             createdAt: string;
@@ -790,12 +906,10 @@ export interface operations {
       };
     };
   };
-  /** What differs between two versions; 0 is code without overrides */
-  getAgentsAgentIdVersionsCompare: {
+  /** The instructions that a run with the request context would have */
+  postAgentsAgentIdVersionsPreview: {
     parameters: {
-      query: {
-        from: number;
-        to: number;
+      query?: {
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -803,16 +917,32 @@ export interface operations {
         agentId: string;
       };
     };
+    requestBody: {
+      content: {
+        "application/json": {
+          instructions?: unknown;
+          version?: number | "draft";
+          drafts?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
     responses: {
-      /** @description What differs between two versions; 0 is code without overrides */
+      /** @description The instructions that a run with the request context would have */
       200: {
         content: {
           "application/json": {
-            differences: {
-                field: string;
-                from: unknown;
-                to: unknown;
-              }[];
+            text: string;
+            isCode: boolean;
+            blocks: ({
+                type: string;
+                id?: string;
+                version?: number;
+                text: string | null;
+              })[];
+            unset: string[];
           };
         };
       };
@@ -847,9 +977,78 @@ export interface operations {
             overrides: {
               [key: string]: unknown;
             };
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
             by: string;
             why?: string;
             createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a version that runs do not get */
+  deleteAgentsAgentIdVersionsVersion: {
+    parameters: {
+      query?: {
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a version that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions; 0 is code without overrides */
+  getAgentsAgentIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions; 0 is code without overrides */
+      200: {
+        content: {
+          "application/json": {
+            differences: {
+                field: string;
+                from: unknown;
+                to: unknown;
+              }[];
           };
         };
       };
@@ -1003,6 +1202,567 @@ export interface operations {
       };
     };
   };
+  /** The prompt blocks, by their ids */
+  getPromptBlocks: {
+    parameters: {
+      query?: {
+        after?: string;
+        limit?: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The prompt blocks, by their ids */
+      200: {
+        content: {
+          "application/json": {
+            blocks: ({
+                id: string;
+                latest: {
+                  blockId: string;
+                  version: number;
+                  base: number;
+                  deleted?: {
+                    by: string;
+                    why?: string;
+                    at: number;
+                  };
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                  block: {
+                    content?: string;
+                    rules?: {
+                      [key: string]: unknown;
+                    };
+                    description?: string;
+                  };
+                };
+                isDraft: boolean;
+                release: {
+                  blockId: string;
+                  release: number;
+                  version: number;
+                  restores?: number;
+                  by: string;
+                  why?: string;
+                  createdAt: string;
+                } | null;
+                agents: string[];
+              })[];
+            next?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** A prompt block: its latest version, what runs get, and the agents that refer to it */
+  getPromptBlocksBlockId: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description A prompt block: its latest version, what runs get, and the agents that refer to it */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            latest: {
+              blockId: string;
+              version: number;
+              base: number;
+              deleted?: {
+                by: string;
+                why?: string;
+                at: number;
+              };
+              by: string;
+              why?: string;
+              createdAt: string;
+              block: {
+                content?: string;
+                rules?: {
+                  [key: string]: unknown;
+                };
+                description?: string;
+              };
+            };
+            isDraft: boolean;
+            release: {
+              blockId: string;
+              release: number;
+              version: number;
+              restores?: number;
+              by: string;
+              why?: string;
+              createdAt: string;
+            } | null;
+            agents: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a prompt block that no agent refers to */
+  deletePromptBlocksBlockId: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a prompt block that no agent refers to */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a version of a prompt block as a draft of another one */
+  postPromptBlocksBlockIdClone: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          as: string;
+          version?: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a version of a prompt block as a draft of another one */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+            created: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of a prompt block, newest first; or those that were deleted */
+  getPromptBlocksBlockIdVersions: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        agentId?: string;
+        deleted?: boolean;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description The versions of a prompt block, newest first; or those that were deleted */
+      200: {
+        content: {
+          "application/json": {
+            versions: {
+                blockId: string;
+                version: number;
+                base: number;
+                deleted?: {
+                  by: string;
+                  why?: string;
+                  at: number;
+                };
+                by: string;
+                why?: string;
+                createdAt: string;
+                block: {
+                  content?: string;
+                  rules?: {
+                    [key: string]: unknown;
+                  };
+                  description?: string;
+                };
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft of a prompt block on top of its latest version */
+  postPromptBlocksBlockIdVersions: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          base: number;
+          content: string;
+          rules?: {
+            [key: string]: unknown;
+          };
+          description?: string;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a draft of a prompt block on top of its latest version */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+            created: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions of a prompt block */
+  getPromptBlocksBlockIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            differences: {
+                field: string;
+                from: unknown;
+                to: unknown;
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One version of a prompt block */
+  getPromptBlocksBlockIdVersionsVersion: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description One version of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            version: number;
+            base: number;
+            deleted?: {
+              by: string;
+              why?: string;
+              at: number;
+            };
+            by: string;
+            why?: string;
+            createdAt: string;
+            block: {
+              content?: string;
+              rules?: {
+                [key: string]: unknown;
+              };
+              description?: string;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a version of a prompt block that runs do not get */
+  deletePromptBlocksBlockIdVersionsVersion: {
+    parameters: {
+      query?: {
+        agentId?: string;
+        why?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a version of a prompt block that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            deleted: number[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Who changed what runs get of a prompt block, when, why and to what; newest first */
+  getPromptBlocksBlockIdReleases: {
+    parameters: {
+      query?: {
+        before?: number;
+        limit?: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    responses: {
+      /** @description Who changed what runs get of a prompt block, when, why and to what; newest first */
+      200: {
+        content: {
+          "application/json": {
+            releases: {
+                blockId: string;
+                release: number;
+                version: number;
+                restores?: number;
+                by: string;
+                why?: string;
+                createdAt: string;
+              }[];
+            next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs that begin from now on have a version of a prompt block */
+  postPromptBlocksBlockIdReleases: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          version: number;
+          expected: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs that begin from now on have a version of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            release: number;
+            version: number;
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs have again what they had with an earlier release of a prompt block */
+  postPromptBlocksBlockIdReleasesRollback: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        blockId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          expected: number;
+          to?: number;
+          why?: string;
+          agentId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Lets runs have again what they had with an earlier release of a prompt block */
+      200: {
+        content: {
+          "application/json": {
+            blockId: string;
+            release: number;
+            version: number;
+            restores?: number;
+            by: string;
+            why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** Sends a message to the active run, or starts one */
   postAgentsAgentIdSendMessage: {
     parameters: {
@@ -1075,7 +1835,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1217,7 +1977,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1355,7 +2115,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -1494,7 +2254,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -2174,7 +2934,7 @@ export interface operations {
               clientTools?: {
                 [key: string]: unknown;
               };
-              agentVersion?: number;
+              agentVersion?: number | "draft";
               maxSteps?: number;
               toolChoice?: unknown;
               modelSettings?: {
@@ -3513,7 +4273,7 @@ export interface operations {
             clientTools?: {
               [key: string]: unknown;
             };
-            agentVersion?: number;
+            agentVersion?: number | "draft";
             maxSteps?: number;
             toolChoice?: unknown;
             modelSettings?: {
@@ -4152,6 +4912,9 @@ export interface operations {
                 edit?: {
                   version: number;
                   release?: number;
+                  blocks?: {
+                    [key: string]: number;
+                  };
                 };
                 runId: string;
                 threadId: string;
@@ -4377,7 +5140,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4500,7 +5263,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4583,7 +5346,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           maxSteps?: number;
           toolChoice?: unknown;
           modelSettings?: {
@@ -4666,7 +5429,7 @@ export interface operations {
           clientTools?: {
             [key: string]: unknown;
           };
-          agentVersion?: number;
+          agentVersion?: number | "draft";
           structuredOutput?: {
             schema: {
               [key: string]: unknown;
@@ -4700,6 +5463,9 @@ export interface operations {
             edit?: {
               version: number;
               release?: number;
+              blocks?: {
+                [key: string]: number;
+              };
             };
             parts: {
                 [key: string]: unknown;
@@ -5919,6 +6685,67 @@ export interface operations {
       };
     };
   };
+  /** Why a search finds its messages, or why it does not find one */
+  getMemorySearchExplanation: {
+    parameters: {
+      query: {
+        agentId?: string;
+        resourceId?: string;
+        searchQuery: string;
+        threadId?: string;
+        limit?: number;
+        memoryConfig?: {
+          [key: string]: unknown;
+        };
+        messageId?: string;
+        messageThreadId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description Why a search finds its messages, or why it does not find one */
+      200: {
+        content: {
+          "application/json": {
+            messages: ({
+                threadId: string;
+                messageId: string;
+                text: string;
+                found: boolean;
+                summary: string;
+                rank?: number;
+                score: number;
+                reasons: ({
+                    /** @enum {unknown} */
+                    reason: "words" | "wordsOfPair" | "meaning" | "meaningOfPair" | "previous" | "next" | "thread" | "wordsOfThread" | "length" | "time" | "question";
+                    value: number;
+                    points: number;
+                    text: string;
+                    words?: {
+                        word: string;
+                        weight: number;
+                      }[];
+                    cosine?: number;
+                  })[];
+                /** @enum {unknown} */
+                missing?: "rank" | "threshold" | "filter" | "unrelated" | "running" | "not_indexed" | "no_text";
+              })[];
+            /** @constant */
+            incomplete?: true;
+            /** @enum {unknown} */
+            incompleteReason?: "indexing" | "vectors";
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
   /** The working memory of a thread, or of its resource */
   getMemoryThreadsThreadIdWorkingMemory: {
     parameters: {
@@ -6185,9 +7012,18 @@ export interface operations {
               steps: {
                   type: string;
                   id: string;
+                  description?: string;
+                  metadata?: {
+                    [key: string]: unknown;
+                  };
                   steps?: {
                       [key: string]: unknown;
                     }[];
+                }[];
+              schedules: {
+                  id: string;
+                  cron: string;
+                  timezone?: string;
                 }[];
             };
           };
@@ -6229,9 +7065,18 @@ export interface operations {
             steps: {
                 type: string;
                 id: string;
+                description?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
                 steps?: {
                     [key: string]: unknown;
                   }[];
+              }[];
+            schedules: {
+                id: string;
+                cron: string;
+                timezone?: string;
               }[];
           };
         };
@@ -6264,6 +7109,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6309,6 +7155,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6337,7 +7184,7 @@ export interface operations {
     parameters: {
       query?: {
         resourceId?: string;
-        status?: ("pending" | "running" | "waiting" | "suspended" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
+        status?: ("pending" | "running" | "waiting" | "suspended" | "paused" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
         fromDate?: string;
         toDate?: string;
         page?: number;
@@ -6412,6 +7259,7 @@ export interface operations {
                 attempts?: number;
                 startedAt?: number;
               }[];
+            stepExecutionPath: string[];
             suspended?: string[];
             suspendPayload?: {
               [key: string]: unknown;
@@ -6510,7 +7358,9 @@ export interface operations {
           resourceId?: string;
           step?: string;
           label?: string;
+          forEachIndex?: number;
           resumeData?: unknown;
+          perStep?: boolean;
         };
       };
     };
@@ -6660,9 +7510,14 @@ export interface operations {
           resourceId?: string;
           step: string;
           inputData?: unknown;
+          resumeData?: unknown;
           initialState?: {
             [key: string]: unknown;
           };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
           newRunId?: string;
           requestContext?: {
             [key: string]: unknown;

@@ -16,7 +16,7 @@ export const calls: Calls = {
   server: ['createHandler', 'serve', 'apiKeys', 'jwt'],
   sources: ['SignalProvider', 'new WebhookSignals', 'new GitHubSignals'],
   client: [
-    'HeedClient', 'AgentClient', 'EditorClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription', 'ThreadListSubscription', 'WorkflowClient',
+    'HeedClient', 'AgentClient', 'EditorClient', 'PromptBlocksClient', 'MemoryClient', 'NotificationsClient', 'SchedulesClient', 'ThreadSubscription', 'ThreadListSubscription', 'WorkflowClient',
     'WorkflowRunClient', 'VoiceClient', 'RemoteVoiceSession',
   ],
   react: ['useThread', 'WatchedThread'],
@@ -28,7 +28,7 @@ export const calls: Calls = {
   ],
   policy: ['CedarPolicies', 'FilePolicyStore'],
   channels: ['Channel', 'Contacts', 'standardWebhook', 'twilioSms', 'telegramBot', 'slackEvents', 'emailWebhook', 'directChannel'],
-  editor: ['HeedEditor'],
+  editor: ['HeedEditor', 'PromptBlocks'],
   scorers: [
     'createScorer', 'Scorer', 'createToolCallAccuracyScorer', 'createSchemaMatchScorer', 'createLatencyScorer', 'createCostScorer', 'createAnswerRelevancyScorer',
     'createFaithfulnessScorer', 'createHallucinationScorer', 'createBiasScorer', 'createToxicityScorer', 'createPromptAlignmentScorer', 'runEvals',
@@ -42,6 +42,7 @@ export const calls: Calls = {
 
 /** Exported calls that have no options: the parameters are positional, or content. */
 export const withoutOptions: Calls = {
+  workflows: ['mapVariable'],
   heed: ['AgentStream', 'RequestContext', 'estimateTokens', 'hasToolCall', 'isHeedError', 'stepCountIs', 'toUIMessages'],
   'ai-sdk': ['uiChunks'],
   channels: ['checkMessage', 'countsFor', 'normalAddress'],

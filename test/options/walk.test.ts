@@ -42,7 +42,7 @@ const probes = [
 ]
 
 /** Heed calls these methods: what they take are its own parts. */
-const calledByHeed = new Set(['HeedEditor.join', 'HeedEditor.overridesOf', 'HeedEditor.isReported'])
+const calledByHeed = new Set(['HeedEditor.join', 'HeedEditor.overridesFor', 'HeedEditor.isReported'])
 /** What is declared, as `Call option`. */
 const pairs = [...declared].filter(([call]) => !calledByHeed.has(call)).flatMap(([call, options]) => [...options.keys()].map((option) => `${call} ${option}`))
 const root = join(import.meta.dirname, '../..')

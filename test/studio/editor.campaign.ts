@@ -75,6 +75,58 @@ describe.skipIf(missing)(`versions of agents in Studio${why}`, () => {
     await expect.poll(() => page.locator('.differences h3').allTextContents()).toEqual(['instructions', 'tool look'])
   })
 
+  it('[Y3.11] instructions are split into blocks, a prompt block is made, published and referred to, and a preview shows what a run reads', async () => {
+    const requestContextSchema = { type: 'object', properties: { plan: { type: 'string' } } } as const
+    const agent = new Agent({ id: 'support', name: 'Support', instructions: 'Answer questions.', model: echo(), tools: { look }, requestContextSchema })
+    const { open, heed } = await opened({ agent }, { heed: { editor: new HeedEditor() } })
+    const editor = heed.getEditor()
+    const page = await open('/prompt-blocks')
+    await page.getByLabel('Id of the new block').fill('tone')
+    await page.getByRole('button', { name: 'New block' }).click()
+    await page.getByLabel('Text').fill("Be kind to {{plan || 'free'}} users.")
+    await page.getByLabel('Rules').fill('{"operator"')
+    expect(await page.locator('.problem').textContent()).toContain('no JSON yet')
+    await page.getByLabel('Rules').fill('')
+    await page.getByLabel('Why').fill('first')
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.getByRole('button', { name: 'Publish version 1' }).click()
+    await expect.poll(() => page.locator('.page > p').first().textContent()).toContain('Runs get version 1')
+    expect(await editor.prompts.describe('tone')).toMatchObject({ isDraft: false, latest: { by: 'local', why: 'first' } })
+    await page.getByLabel('Text').fill('Be short.')
+    expect(await page.locator('.diff-added').first().textContent()).toContain('Be short.')
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.getByRole('button', { name: 'Publish version 2' }).click()
+    await page.getByRole('button', { name: 'Roll back to the release before' }).click()
+    await expect.poll(() => page.locator('.page > p').first().textContent()).toContain('Runs get version 1. Version 2 is a draft.')
+
+    await page.goto(page.url().replace(/\/prompt-blocks.*/, at))
+    await page.getByRole('button', { name: 'Split into blocks' }).click()
+    await page.getByRole('button', { name: 'Add a block' }).click()
+    await page.getByLabel('Kind of block 2').selectOption('Prompt block')
+    await page.getByRole('button', { name: 'Add a block' }).click()
+    await page.getByLabel('Kind of block 3').selectOption('Text for some requests')
+    await page.getByLabel('Text of block 3').fill('They pay.')
+    await page.getByLabel('Rules of block 3').fill('{"operator":"AND","conditions":[{"field":"plan","operator":"equals","value":"pro"}]}')
+    await page.getByRole('button', { name: 'Move block 3 up' }).click()
+    await page.getByText('What a run would read').click()
+    await page.getByLabel('Request context, as JSON').fill('{"plan":"pro"}')
+    await page.getByRole('checkbox', { name: 'drafts of prompt blocks too' }).uncheck()
+    await page.getByRole('button', { name: 'Show' }).click()
+    await expect.poll(() => page.locator('.preview-text').textContent()).toBe('Answer questions.\n\nThey pay.\n\nBe kind to pro users.')
+    await page.getByLabel('Request context, as JSON').fill('')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await expect.poll(() => page.locator('.preview-text').textContent()).toBe('Answer questions.\n\nBe kind to free users.')
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await expect.poll(async () => (await editor.listVersions('support')).versions.map(({ overrides }) => overrides.instructions)).toEqual([[
+      { type: 'text', content: 'Answer questions.' },
+      { type: 'prompt_block', content: 'They pay.', rules: { operator: 'AND', conditions: [{ field: 'plan', operator: 'equals', value: 'pro' }] } },
+      { type: 'prompt_block_ref', id: 'tone' },
+    ]])
+    await expect.poll(() => page.locator('.agent-try h2').textContent()).toBe('Try version 1')
+    await write(page, 'Hello?')
+    await expect.poll(async () => (await rows(page)).at(-1)).toContain('Be kind to free users.')
+  })
+
   it('[Y3.7] of two editors at once the second sees what the first stored, and loses nothing of its own', async () => {
     const { open, heed } = await opened({ agent: support() }, { heed: { editor: new HeedEditor() } })
     const page = await open(at)

@@ -118,6 +118,44 @@ describe.each(sharedPlaceKinds())('closing, $name', ({ make }) => {
     await readUntil(watcher.stream, isType('tool-call'))
     await heed.close()
   })
+
+  it.each([
+    { name: 'memory', config: (wait: () => Promise<never>) => ({ memory: wait }) },
+    { name: 'defaultOptions', config: (wait: () => Promise<never>) => ({ defaultOptions: wait }) },
+  ])('[A4.1] settles sends, calls and subscriptions for which the function $name never settles', async ({ config }) => {
+    const waits = Promise.withResolvers<void>()
+    const agent = new Agent({ id: 'guide', model: scriptedModel([]), ...config(() => (waits.resolve(), new Promise(() => {}))) })
+    const heed = openHeed({ agent }, make().store())
+    const receipt = agent.sendMessage('Go.', thread)
+    const state = agent.sendStateSignal({ id: 'editor', mode: 'snapshot', cacheKey: '1', contents: 'open' }, thread).then(() => 'stored', ({ code }) => code as string)
+    const call = agent.generate('Go.', { memory }).then(() => 'answered', ({ code }) => code as string)
+    await waits.promise
+    await heed.close()
+    expect(await receipt.outcome).toMatchObject({ action: 'rejected', code: 'closed' })
+    await expect(receipt.stored).rejects.toMatchObject({ code: 'closed' })
+    expect([await state, await call]).toEqual(['closed', 'closed'])
+  })
+
+  it('does not wait for a schedule whose agent has a function that never settles', async () => {
+    const clock = virtualClock()
+    const due = Promise.withResolvers<void>()
+    let isDue = false
+    const agent = new Agent({ id: 'guide', model: scriptedModel([]), defaultOptions: () => (isDue ? (due.resolve(), new Promise(() => {})) : {}) })
+    const heed = openHeed({ agent }, make({ clock }).store(), { clock })
+    await agent.schedule({ message: 'Go.', every: 1_000, ...thread })
+    isDue = true
+    await Promise.all([clock.advance(1_000), due.promise])
+    await heed.close()
+  })
+
+  it('[R11.4] is done for all who wait for it when it is done', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
+    const heed = openHeed({ agent }, make().store())
+    await agent.sendMessage('Go.', thread).outcome
+    const done: string[] = []
+    await Promise.all([heed.close().then(() => done.push('first')), heed.close().then(() => done.push('second'))])
+    expect(done).toEqual(['first', 'second'])
+  })
 })
 
 describe('a Heed', () => {

@@ -66,6 +66,40 @@ describe('a limit of runs', () => {
     expect((await Promise.all(results)).map(({ text }) => text)).toEqual(['Done.', 'Done.', 'Done.'])
   })
 
+  it('[G1.5] does not keep a call without a thread that is aborted while it waits, and gives its turn to the next', async () => {
+    const { agent, began, end } = limited({ runs: 1 })
+    const first = agent.generate('name-a')
+    await soon(() => began).toEqual(['name-a'])
+    const stop = new AbortController()
+    const aborted = agent.generate('name-b', { abortSignal: stop.signal })
+    const late = agent.generate('name-c', { abortSignal: AbortSignal.abort(new Error('changed my mind')) })
+    await expect(late).rejects.toMatchObject({ code: 'aborted', cause: { message: 'changed my mind' } })
+    const next = agent.generate('name-d')
+    await new Promise((resolve) => setImmediate(resolve))
+    stop.abort()
+    await expect(aborted).rejects.toMatchObject({ code: 'aborted' })
+    expect(began).toEqual(['name-a'])
+    end('name-a')
+    await first
+    await soon(() => began).toEqual(['name-a', 'name-d'])
+    end('name-d')
+    expect((await next).text).toBe('Done.')
+  })
+
+  it('[R13.1] keeps each call that waits without a thread, also those of one run id', async () => {
+    const { agent, began, end } = limited({ runs: 1 })
+    const first = agent.generate('name-a')
+    await soon(() => began).toEqual(['name-a'])
+    const calls = ['name-b', 'name-c'].map((name) => agent.generate(name, { runId: 'run-1' }))
+    end('name-a')
+    await first
+    for (const name of ['name-b', 'name-c']) {
+      await soon(() => began.at(-1)).toBe(name)
+      end(name)
+    }
+    expect((await Promise.all(calls)).map(({ text }) => text)).toEqual(['Done.', 'Done.'])
+  })
+
   it('[R13.2] is shared in turns: a resource with many threads does not delay another with one', async () => {
     const { began, send, end } = limited({ runs: 1 })
     await Promise.all(['name-a1', 'name-a2', 'name-a3', 'name-a4'].map((name) => send(name, 'a').stored))

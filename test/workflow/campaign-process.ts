@@ -16,6 +16,8 @@ const { file, shift, killAt, longer } = JSON.parse(process.argv[2] ?? '{}') as {
 export interface Report {
   wrong: string[]
   ends: string[]
+  /** How many runs the schedule has started. */
+  scheduled: number
 }
 
 let places = 0
@@ -103,13 +105,32 @@ const clerk = new Agent({
 })
 const sum = ({ inputData }: { inputData: unknown }) => Object.values(inputData as Record<string, number>).reduce((total, one) => total + one, 0)
 
-const all = createWorkflow({ id: 'all' })
+/** Written at least once for each run that ended. */
+const told = {
+  onStart: () => reached(),
+  onFinish({ runId, status }: { runId: string; status: string }) {
+    reached()
+    appendFileSync(effects, `again ended ${runId} ${status}\n`)
+    reached()
+  },
+}
+
+/** Each occurrence starts one run, whose step begins once. The next life comes later than the next occurrence. */
+const often = createWorkflow({ id: 'often', schedule: { id: 'often', cron: '* * * * *', inputData: 0, resourceId: 'ada' }, options: told })
+  .then(plus('early')).then(plus('scheduled', false)).commit()
+
+const all = createWorkflow({ id: 'all', options: told })
   .then(plus('begin'))
   .parallel([plus('left'), plus('right', false)])
   .map(sum, { id: 'joined' })
   .branch([[() => true, plus('taken')], [() => false, plus('left-out')]])
   .map(({ inputData }) => [sum({ inputData }), 10, 20], { id: 'list' })
-  .foreach(plus('each'), { concurrency: 2 })
+  .foreach(plus('each'), {
+    concurrency: () => {
+      reached()
+      return 2
+    },
+  })
   .map(({ inputData }) => sum({ inputData }), { id: 'total' })
   .dountil(plus('loop'), ({ iterationCount }) => iterationCount === 3)
   .sleep(5)
@@ -133,15 +154,30 @@ const workflow = (longer ? all.then(plus('added')) : all).commit()
  */
 const wanted = 5 + 10 + 20 + 3 + 3 + 100 + 1_000 + 2 + 1 + 2 + 1 + 10_000
 
-const heed = new Heed({ workflows: { all: workflow as never }, storage: new FragileStore({ url: `file:${file}`, clock }), clock, logger: silentLogger })
-const runIds = ['a', 'b', 'c']
+const storage = new FragileStore({ url: `file:${file}`, clock })
+const schedules = await storage.getStore('schedules')
+for (const write of ['addSchedule', 'putSchedule', 'claimSchedules', 'advanceSchedule'] as const) {
+  const called = schedules?.[write].bind(schedules) as unknown as (...args: unknown[]) => Promise<unknown>
+  Object.assign(schedules ?? {}, {
+    [write]: async (...args: unknown[]) => {
+      reached()
+      const result = await called(...args)
+      reached()
+      return result
+    },
+  })
+}
+const heed = new Heed({ workflows: { all: workflow as never, often }, storage, clock, logger: silentLogger })
+/** `d` goes on one step at a time. */
+const runIds = ['a', 'b', 'c', 'd']
 
 async function work(runId: string): Promise<string> {
   const run = workflow.createRun({ runId, resourceId: 'ada' })
   const ignored = (error: unknown) => {
     if (!isHeedError(error) || !['run_over', 'run_not_suspended', 'closed'].includes(error.code)) throw error
   }
-  await run.startAsync({ inputData: 0 })
+  const perStep = runId === 'd'
+  await run.startAsync({ inputData: 0, perStep })
   await run.sendEvent('go', 100, { id: 'go' }).catch(ignored)
   for (;;) {
     const result = await run.start({ inputData: 0 })
@@ -152,12 +188,16 @@ async function work(runId: string): Promise<string> {
       return result.result === expected ? 'success' : `success with ${String(result.result)} instead of ${expected}`
     }
     if (result.status === 'failed') return (result.error as { code?: string }).code === 'step_interrupted' ? 'interrupted' : `failed: ${result.error.message}`
+    if (result.status === 'paused') {
+      await run.resume({ perStep }).catch(ignored)
+      continue
+    }
     if (result.status !== 'suspended') return result.status
     const { type, threadId } = Object(Object.values(result.suspendPayload)[0]) as { type?: string; threadId?: string }
-    if (type !== 'approval') await run.resume({ resumeData: 1_000 }).catch(ignored)
+    if (type !== 'approval') await run.resume({ resumeData: 1_000, perStep }).catch(ignored)
     // One run is decided on the thread of the agent.
     else if (runId === 'b') await clerk.sendToolApproval({ threadId: threadId ?? '', resourceId: 'ada', approved: true }).catch(ignored)
-    else await run.resume({ resumeData: { approved: true } }).catch(ignored)
+    else await run.resume({ resumeData: { approved: true }, perStep }).catch(ignored)
   }
 }
 
@@ -167,7 +207,28 @@ const limit = setTimeout(timer.resolve, killAt > 0 ? 1_500 : 60_000)
 await heed.start()
 const ends = await Promise.race([Promise.all(runIds.map(work)), timer.promise])
 clearTimeout(limit)
+/** What is wrong with the runs that the schedule has started, when they have ended. */
+async function scheduledRuns(): Promise<{ wrong: string[]; ends: string[] }> {
+  for (let looks = 0; looks < 100 && (await often.listActiveWorkflowRuns()).total > 0; looks += 1) await heed.tick({ timeoutMs: 1_000 })
+  const { runs } = await often.listWorkflowRuns({ perPage: 1_000 })
+  const known = await Promise.all(runs.map(({ runId }) => often.getWorkflowRunById(runId)))
+  const wrong = known.flatMap((run) => {
+    if (run?.status === 'success' && run.result === 2) return []
+    if (run?.status === 'failed' && (run.error as { code?: string }).code === 'step_interrupted') return []
+    return [`scheduled run ${String(run?.runId)}: ${String(run?.status)}`]
+  })
+  const [schedule] = await often.listSchedules()
+  // The name of a run has the time of its occurrence.
+  if (runs.length === 0 || schedule?.lastRunId !== runs.map(({ runId }) => runId).toSorted().at(-1)) wrong.push(`the last run of the schedule is ${String(schedule?.lastRunId)}, and they are ${runs.map(({ runId }) => runId).join(', ')}`)
+  return { wrong, ends: runs.map(({ runId, status }) => `${runId} ${status}`) }
+}
+
 if (killAt === 0) {
+  const scheduled = await scheduledRuns()
+  const isTold = (end: string) => readFileSync(effects, 'utf8').includes(`again ended ${end}\n`)
+  const statuses = await workflow.listWorkflowRuns()
+  const mustTell = [...scheduled.ends, ...statuses.runs.map(({ runId, status }) => `${runId} ${status}`)]
+  for (let looks = 0; looks < 100 && !mustTell.every(isTold); looks += 1) await heed.tick({ timeoutMs: 100 })
   const lines = existsSync(effects) ? readFileSync(effects, 'utf8').trim().split('\n') : []
   const at = (kind: string, runId: string) => lines.filter((line) => line.startsWith(`${kind} ${runId}`))
   const twice = lines.filter((line, index) => !line.startsWith('again') && lines.indexOf(line) !== index)
@@ -176,10 +237,12 @@ if (killAt === 0) {
     ...(ends ? [] : ['the runs do not end']),
     ...ended.flatMap(({ end, runId }) => (['success', 'not known', 'interrupted'].includes(end) ? [] : [`run ${runId}: ${end}`])),
     ...twice.map((line) => `twice: ${line}`),
+    ...scheduled.wrong,
+    ...mustTell.flatMap((end) => (isTold(end) ? [] : [`onFinish was not told of ${end}`])),
     // Right, count and last.
     ...ended.flatMap(({ end, runId }) => (end !== 'interrupted' && at('once', `${runId}:`).length !== 3 ? [`run ${runId} lacks an effect`] : [])),
     ...ended.flatMap(({ end, runId }) => (end === 'success' && at('paid', runId).length !== 1 ? [`run ${runId} was not paid`] : [])),
   ]
-  process.stdout.write(JSON.stringify({ wrong, ends: ends ?? [] } satisfies Report))
+  process.stdout.write(JSON.stringify({ wrong, ends: ends ?? [], scheduled: scheduled.ends.length } satisfies Report))
 }
 await heed.close()

@@ -27,6 +27,7 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
     let killed = 0
     const wrong: string[] = []
     const ends: string[] = []
+    let scheduled = 0
     for (let round = firstRound; killed < kills; round += 1) {
       const file = join(folder, `${processes}-${round}.db`)
       // Every other file gets a deploy that added a step.
@@ -34,7 +35,7 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
       for (let generation = 0; generation < generations; generation += 1) {
         const ended = await Promise.all(Array.from({ length: processes }, (_, nth) => {
           const seed = round * 101 + generation * 11 + nth * 7 + processes
-          return live(program, { file, shift: generation * shiftMs, killAt: 1 + below(generation === 0 ? 300 : 150, seed), longer: longer(generation) })
+          return live(program, { file, shift: generation * shiftMs, killAt: 1 + below(generation === 0 ? 450 : 220, seed), longer: longer(generation) })
         }))
         killed += ended.filter(({ signal }) => signal === 'SIGKILL').length
       }
@@ -42,12 +43,13 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
       const report = JSON.parse(output) as Report
       wrong.push(...report.wrong.map((text) => `${file}: ${text}`))
       ends.push(...report.ends)
+      scheduled += report.scheduled
       rmSync(file, { force: true })
     }
     expect(wrong).toEqual([])
     expect(killed).toBeGreaterThanOrEqual(kills)
     const count = (end: string) => ends.filter((one) => one === end).length
     if (process.env.HEED_WORKFLOW_KILLS)
-      process.stdout.write(`${processes} at once, from round ${firstRound}: ${killed} kills, ${count('success')} runs with their result, ${count('not known')} whose agent was interrupted in its tool, ${count('interrupted')} interrupted\n`)
+      process.stdout.write(`${processes} at once, from round ${firstRound}: ${killed} kills, ${count('success')} runs with their result, ${count('not known')} whose agent was interrupted in its tool, ${count('interrupted')} interrupted, ${scheduled} started by the schedule\n`)
   })
 })

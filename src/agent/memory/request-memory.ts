@@ -43,6 +43,13 @@ export async function validateRequestContext(config: AgentConfig, requestContext
   }
 }
 
+/** The keys that `requestContextSchema` names. */
+export async function declaredKeys({ requestContextSchema }: AgentConfig): Promise<readonly string[]> {
+  if (requestContextSchema === undefined) return []
+  const { properties } = await compileSchema(requestContextSchema, 'requestContextSchema').jsonSchema()
+  return Object.keys(properties ?? {})
+}
+
 /** The context of a call; where it has none, that of the agent's default options. */
 export function contextOf(config: AgentConfig, given: RequestContext | undefined): RequestContext {
   const fixed = typeof config.defaultOptions === 'object' ? config.defaultOptions.requestContext : undefined

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
+import { jsonText } from '../../base/json.ts'
 import { Namespaces, type Envelope } from '../namespaces.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
@@ -84,7 +85,7 @@ export class Hub {
   send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
     if (!this.#namespaces.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
     const envelope: Envelope = { namespace, from, ...(to !== undefined && { to }), message }
-    const text = JSON.stringify(envelope)
+    const text = jsonText(envelope)
     if (!this.#namespaces.sendLocal(envelope, text) || this.#waiting + text.length > outboxLimit) return
     this.#outbox.push(text)
     this.#waiting += text.length

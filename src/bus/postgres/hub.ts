@@ -1,5 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
+import { jsonText } from '../../base/json.ts'
 import { KeyedMutex } from '../../base/promises.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
@@ -83,7 +84,7 @@ export class Hub {
   }
 
   send(namespace: string, from: string, message: BusMessage, to?: string): void {
-    const text = JSON.stringify(message)
+    const text = jsonText(message)
     for (const member of this.#members) {
       if (member.namespace !== namespace || member.id === from || (to !== undefined && to !== member.id)) continue
       // A handler is never called inside of `send`.

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
+import { jsonText } from '../../base/json.ts'
 import { Namespaces, type Envelope } from '../namespaces.ts'
 import type { BusHandler } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
@@ -110,7 +111,7 @@ export class RedisHub {
   send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
     if (!this.#namespaces.has(namespace) || (!this.hasPeers(namespace) && message.kind !== 'hello')) return
     const envelope: Envelope = { namespace, from, ...(to !== undefined && { to }), message }
-    const text = JSON.stringify(envelope)
+    const text = jsonText(envelope)
     if (!this.#namespaces.sendLocal(envelope, text)) return
     if (!this.#links) return this.#loseSent()
     if (this.#waiting + text.length > outboxLimit) return void this.#life++

@@ -14,7 +14,8 @@ describe('what a request asks of the policies', () => {
       routes.filter((route) => policyQuestion(route, call())?.action === action).map(({ method, path }) => `${method} ${path}`)
     expect(asked()).toEqual([
       'GET /agents', 'GET /agents/:agentId', 'GET /agents/:agentId/tools/:toolId',
-      ...['GET /editor', 'GET /versions', 'POST /versions', 'GET /versions/compare', 'GET /versions/:version', 'GET /releases', 'POST /releases', 'POST /releases/rollback'].map((route) => route.replace(' ', ' /agents/:agentId')),
+      ...['GET /editor', 'GET /editor/agents', 'GET /versions', 'POST /versions', 'POST /versions/preview', 'DELETE /versions/:version', 'GET /versions/compare', 'GET /versions/:version', 'GET /releases', 'POST /releases', 'POST /releases/rollback'].map((route) => (route === 'GET /editor/agents' ? route : route.replace(' ', ' /agents/:agentId'))),
+      ...['GET ', 'GET /:blockId', 'DELETE /:blockId', 'POST /:blockId/clone', 'GET /:blockId/versions', 'POST /:blockId/versions', 'GET /:blockId/versions/compare', 'GET /:blockId/versions/:version', 'DELETE /:blockId/versions/:version', 'GET /:blockId/releases', 'POST /:blockId/releases', 'POST /:blockId/releases/rollback'].map((route) => route.replace(' ', ' /prompt-blocks')),
       ...['voice/speakers', 'speakers', 'voice/listener'].map((name) => `GET /agents/:agentId/${name}`), 'GET /memory/status', 'GET /memory/config',
       'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
       'GET /openapi.json',

@@ -42,7 +42,9 @@ const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
   '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
   '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
-  '/agents/:agentId/releases', '/agents/:agentId/releases/rollback',
+  '/agents/:agentId/versions/preview', '/agents/:agentId/releases', '/agents/:agentId/releases/rollback', '/editor/agents',
+  ...['', '/:blockId', '/:blockId/clone', '/:blockId/versions', '/:blockId/versions/compare', '/:blockId/versions/:version', '/:blockId/releases',
+    '/:blockId/releases/rollback'].map((path) => `/prompt-blocks${path}`),
   '/agents/:agentId/voice/speakers', '/agents/:agentId/voice/listener', '/agents/:agentId/speakers',
 ])
 
@@ -52,6 +54,8 @@ export function isWithoutThread(path: string): boolean {
 
 const approvals = /^\/agents\/:agentId\/(send-stream-resume|approve-tool-call|resume-stream)/
 
+/** What reads all threads of a resource, also where it begins at one. */
+const searches = new Set(['/memory/search', '/memory/search/explanation'])
 /** Routes that only read, by a request with a body. */
 const readsByPost = new Set(['/agents/:agentId/threads/subscribe'])
 
@@ -87,7 +91,7 @@ export function policyQuestion(
       resourceId: query.resourceId ?? owner ?? onlyResource,
       givenTo: isTransfer ? body.resourceId : undefined,
     }),
-    ...(path === '/memory/search' && query.threadId !== undefined && !isOfThread(query) ? { allThreads: true } : {}),
+    ...(searches.has(path) && query.threadId !== undefined && !isOfThread(query) ? { allThreads: true } : {}),
     ...lists({
       threads: [...messages, ...objectsIn(query.include)].flatMap(({ threadId, resourceId }) =>
         typeof threadId === 'string' ? { threadId, ...texts({ resourceId }) } : []),
@@ -123,9 +127,9 @@ export function actionOf(path: string, read: boolean | undefined, body: PolicyCa
 }
 
 /** Whether a search asks for the messages of its thread alone. By default it reads all threads of the resource. */
-function isOfThread({ memoryConfig }: PolicyCall['query']): boolean {
+function isOfThread({ memoryConfig, threadId, messageThreadId = threadId }: PolicyCall['query']): boolean {
   const { semanticRecall } = isPlainObject(memoryConfig) ? memoryConfig : {}
-  return isPlainObject(semanticRecall) && semanticRecall.scope === 'thread'
+  return isPlainObject(semanticRecall) && semanticRecall.scope === 'thread' && messageThreadId === threadId
 }
 
 function messageIdsOf(

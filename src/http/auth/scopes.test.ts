@@ -20,7 +20,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${thread}/lanes/:laneId`, `GET ${thread}/lanes/:laneId/history`, `GET ${thread}/notifications`, `GET ${thread}/notifications/:notificationId`, `GET ${agent}/schedules`,
     `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
-    `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
+    `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', 'GET /memory/search/explanation', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
     `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
   ],
   send: [
@@ -46,6 +46,8 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`, `DELETE ${workflowRun}`,
   ],
   edit: [
+    'GET /editor/agents', `POST ${agent}/versions/preview`, `DELETE ${agent}/versions/:version`,
+    ...['GET ', 'GET /:blockId', 'DELETE /:blockId', 'POST /:blockId/clone', 'GET /:blockId/versions', 'POST /:blockId/versions', 'GET /:blockId/versions/compare', 'GET /:blockId/versions/:version', 'DELETE /:blockId/versions/:version', 'GET /:blockId/releases', 'POST /:blockId/releases', 'POST /:blockId/releases/rollback'].map((route) => route.replace(' ', ' /prompt-blocks')),
     `GET ${agent}/editor`, `GET ${agent}/versions`, `POST ${agent}/versions`, `GET ${agent}/versions/compare`, `GET ${agent}/versions/:version`, `GET ${agent}/releases`,
     `POST ${agent}/releases`, `POST ${agent}/releases/rollback`,
   ],

@@ -32,6 +32,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   thread_deleted: 409,
   working_memory_conflict: 409,
   edit_conflict: 409,
+  edit_in_use: 409,
   working_memory_version_gone: 409,
   thread_suspended: 409,
   voice_busy: 409,

@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { isDeep, maxDepth } from '../../base/json.ts'
+import { isDeep, jsonText, maxDepth } from '../../base/json.ts'
 import type { ByteStream } from '../../socket/server-socket.ts'
 
 /** A request as the routes see it, from Node or from the platform. Costly properties are computed when they are first read. */
@@ -48,7 +48,7 @@ export class Upgrade {
 }
 
 export function jsonResponse(status: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: jsonText(value) }
 }
 
 export function fromFetchResponse(response: Response): HttpResponse {

@@ -1,4 +1,5 @@
 import { editor } from '../editor-routes.ts'
+import { promptBlocks } from '../prompt-block-routes.ts'
 import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
@@ -26,6 +27,7 @@ export function allRoutes(sources: Operations): Route[] {
   return [
     ...agents,
     ...editor,
+    ...promptBlocks,
     ...sends,
     ...subscriptions,
     ...threadState,

@@ -14,7 +14,7 @@ import {
 } from '../request/access.ts'
 import { checkRoles, omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
+import { deletedMessages, explainedRecall, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
 import { date, flag, id, ignored, limit, object, open, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface MessagesQuery extends MemoryQuery {
@@ -39,6 +39,11 @@ interface SearchQuery extends MemoryQuery {
   memoryConfig?: MemoryOptions
 }
 
+interface ExplanationQuery extends SearchQuery {
+  messageId?: string
+  messageThreadId?: string
+}
+
 const query = object(memoryQuery)
 const range = { type: 'integer', minimum: 0, maximum: 1_000 }
 const include = {
@@ -51,6 +56,8 @@ const orderBy = object({ field: { enum: ['createdAt'] }, direction: { enum: ['AS
 const named = [id, open({ id, threadId: id }, ['id'])]
 const messageIds = { anyOf: [...named, { type: 'array', items: { anyOf: named } }] }
 const searchQuery = { ...text, minLength: 1, maxLength: 10_000 }
+
+const searchFields = { ...memoryQuery, searchQuery, threadId: id, limit: { ...limit, maximum: 100 }, memoryConfig: record }
 
 const places = {
   around: { ...id, description: 'The page has this message in its middle.' },
@@ -102,8 +109,18 @@ export const messages: readonly Route[] = [
   route<never, SearchQuery>({
     method: 'GET', path: '/memory/search', summary: 'The messages that match a search best, of a thread or of all threads of the resource',
     response: 'json', responseSchema: searchResults, read: true, handle: searchMessages,
+    query: object(searchFields, ['searchQuery']),
+  }),
+  route<never, ExplanationQuery>({
+    method: 'GET', path: '/memory/search/explanation', summary: 'Why a search finds its messages, or why it does not find one',
+    response: 'json', responseSchema: explainedRecall, read: true, handle: explainSearch,
     query: object(
-      { ...memoryQuery, searchQuery, threadId: id, limit: { ...limit, maximum: 100 }, memoryConfig: record }, ['searchQuery'],
+      {
+        ...searchFields,
+        messageId: { ...id, description: 'The message, found or not. Without it: each message that is found.' },
+        messageThreadId: { ...id, description: 'The thread of the message. Defaults to threadId.' },
+      },
+      ['searchQuery'],
     ),
   }),
 ]
@@ -174,15 +191,10 @@ function parseFilter(filter: MessagesQuery['filter']): RecallArgs['filter'] | un
 }
 
 async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object> {
-  const { searchQuery, threadId, limit: perPage, memoryConfig } = call.query
-  const config = searchConfig(memoryConfig, threadId)
-  const resourceId = requireResource(call.principal, call.query.resourceId)
-  const memory = await callerMemory(call, resourceId)
-  if (threadId !== undefined) await requireThread(memory, { threadId })
-  // Recall starts from a thread; without one, a new id stands for all threads of the resource.
-  const { messages, hits = [], scope, incomplete, incompleteReason } = await memory.recall({
-    threadId: threadId ?? newId(), vectorSearchString: searchQuery, threadConfig: config, ...omitUndefined({ perPage }),
-  })
+  const { searchQuery } = call.query
+  const { memory, search } = await openSearch(call)
+  const { threadConfig: config } = search
+  const { messages, hits = [], scope, incomplete, incompleteReason } = await memory.recall(search)
   const byRef = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
   const titles = new Map<string, string | undefined>()
   const results: Array<Record<string, unknown>> = []
@@ -195,6 +207,29 @@ async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object>
   }
   const found = { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
   return { ...found, ...omitUndefined({ incomplete, incompleteReason }) }
+}
+
+async function explainSearch(call: Call<unknown, ExplanationQuery>): Promise<object> {
+  const { messageId, messageThreadId, threadId = messageThreadId } = call.query
+  if (messageId === undefined && messageThreadId !== undefined) throw refused('messageThreadId', 'given with messageId')
+  if (messageId !== undefined && threadId === undefined) throw refused('messageThreadId', 'the thread of the message')
+  const { memory, search } = await openSearch(call)
+  const message = messageId === undefined ? undefined : { id: messageId, ...omitUndefined({ threadId: messageThreadId }) }
+  return memory.explainRecall({ ...search, ...omitUndefined({ message }) })
+}
+
+/** The search that a request asks for, and the memory that it asks. */
+async function openSearch(call: Call<unknown, SearchQuery>): Promise<{
+  memory: Awaited<ReturnType<typeof callerMemory>>
+  search: { threadId: string; vectorSearchString: string; threadConfig: MemoryOptions; perPage?: number }
+}> {
+  const { searchQuery, threadId, limit: perPage, memoryConfig } = call.query
+  const threadConfig = searchConfig(memoryConfig, threadId)
+  const resourceId = requireResource(call.principal, call.query.resourceId)
+  const memory = await callerMemory(call, resourceId)
+  if (threadId !== undefined) await requireThread(memory, { threadId })
+  // Recall starts from a thread; without one, a new id stands for all threads of the resource.
+  return { memory, search: { threadId: threadId ?? newId(), vectorSearchString: searchQuery, threadConfig, ...omitUndefined({ perPage }) } }
 }
 
 /** The options of this search, which override those of the memory. */

@@ -12,7 +12,7 @@ import { isForbidden } from '../request/access.ts'
 import { omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
-import { anything, date, id, ignored, object, page, perPage, record, text } from '../schema/schemas.ts'
+import { anything, date, flag, id, ignored, object, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface Owner {
   resourceId?: string
@@ -21,6 +21,7 @@ interface Owner {
 interface StartBody extends Owner {
   inputData?: unknown
   initialState?: Record<string, unknown>
+  perStep?: boolean
 }
 
 interface RunsQuery extends Owner {
@@ -37,11 +38,11 @@ const runs = `${one}/runs`
 const ofRun = `${runs}/:runId`
 
 const statuses: readonly WorkflowRunStatus[] = [
-  'pending', 'running', 'waiting', 'suspended', 'success', 'failed', 'tripwire', 'canceled', 'parked',
+  'pending', 'running', 'waiting', 'suspended', 'paused', 'success', 'failed', 'tripwire', 'canceled', 'parked',
 ]
 const owned = { resourceId: id }
 const started = { query: object({ runId: id }), body: object({
-  ...owned, inputData: anything, initialState: record, requestContext: record, tracingOptions: ignored,
+  ...owned, inputData: anything, initialState: record, perStep: flag, requestContext: record, tracingOptions: ignored,
 }) }
 
 /** The workflows of the Heed and their runs. A run belongs to a resource, as a thread does. */
@@ -96,7 +97,7 @@ export const workflows: readonly Route[] = [
   }),
   route<Owner & ResumeArgs>({
     method: 'POST', path: `${ofRun}/resume`, summary: 'Answers a suspended step', response: 'json', responseSchema: responses.startedRun,
-    body: object({ ...owned, step: id, label: id, resumeData: anything }),
+    body: object({ ...owned, step: id, label: id, forEachIndex: page, resumeData: anything, perStep: flag }),
     handle(call) {
       const { resourceId, ...args } = call.body
       return onRun(call, omitUndefined({ resourceId }), (found) => found.resumeAsync(args))
@@ -131,12 +132,16 @@ export const workflows: readonly Route[] = [
     method: 'POST', path: `${ofRun}/time-travel`, summary: 'Begins another run from a step of this one, which stays as it is',
     response: 'json', responseSchema: responses.startedRun,
     body: object(
-      { ...owned, step: id, inputData: anything, initialState: record, newRunId: id, requestContext: record, tracingOptions: ignored },
+      {
+        ...owned, step: id, inputData: anything, resumeData: anything, initialState: record, context: record, perStep: flag, newRunId: id,
+        requestContext: record, tracingOptions: ignored,
+      },
       ['step'],
     ),
     async handle(call) {
-      const { resourceId, step, inputData, initialState, newRunId: runId } = call.body
-      const args = { step, ...omitUndefined({ inputData, initialState, runId, requestContext: await call.context() }) }
+      const { resourceId, step, newRunId: runId, inputData, resumeData, initialState, context, perStep } = call.body
+      const given = { inputData, resumeData, initialState, context, perStep, runId, requestContext: await call.context() }
+      const args = { step, ...omitUndefined(given) }
       return onRun(call, omitUndefined({ resourceId }), async (found) => ({ runId: (await found.beginTimeTravel(args)).runId }))
     },
   }),
@@ -175,8 +180,8 @@ function newRun(call: Call<StartBody, { runId?: string }>): WorkflowRun {
 }
 
 async function startArgs(call: Call<StartBody, unknown>): Promise<StartArgs> {
-  const { inputData, initialState } = call.body
-  return omitUndefined({ inputData, initialState, requestContext: await call.context() })
+  const { inputData, initialState, perStep } = call.body
+  return omitUndefined({ inputData, initialState, perStep, requestContext: await call.context() })
 }
 
 /** Of a run that exists. One of another resource does not, so that ids can't be probed. */
@@ -218,8 +223,8 @@ async function describe(workflow: Workflow): Promise<object> {
   const schemas = await Promise.all((['inputSchema', 'outputSchema', 'stateSchema'] as const).map(async (name) => [
     name, await schemaText(workflow[name], `${name} of workflow '${workflow.id}'`),
   ]))
-  const { id: workflowId, description, metadata, steps } = workflow.describe()
-  return omitUndefined({ id: workflowId, name: workflowId, description, metadata, steps, ...Object.fromEntries(schemas) as object })
+  const { id: workflowId, description, metadata, steps, schedules } = workflow.describe()
+  return omitUndefined({ id: workflowId, name: workflowId, description, metadata, steps, schedules, ...Object.fromEntries(schemas) as object })
 }
 
 async function schemaText(schema: Schema | undefined, subject: string): Promise<string | undefined> {

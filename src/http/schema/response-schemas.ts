@@ -130,6 +130,24 @@ export const searchResults = having(
   ['results', 'count', 'query', 'searchScope', 'searchType'],
 )
 
+const explainedReason = having(
+  {
+    reason: { enum: Object.keys(reasons.properties) }, value: share, points: { type: 'number' }, text,
+    words: listOf(having({ word: text, weight: share }, ['word', 'weight'])), cosine: { type: 'number' },
+  },
+  ['reason', 'value', 'points', 'text'],
+)
+const explainedMessage = having(
+  {
+    threadId: text, messageId: text, text, found: flag, summary: text, rank: count, score: share, reasons: listOf(explainedReason),
+    missing: { enum: ['rank', 'threshold', 'filter', 'unrelated', 'running', 'not_indexed', 'no_text'] },
+  },
+  ['threadId', 'messageId', 'text', 'found', 'summary', 'score', 'reasons'],
+)
+export const explainedRecall = having(
+  { messages: listOf(explainedMessage), incomplete: { const: true }, incompleteReason: { enum: ['indexing', 'vectors'] } }, ['messages'],
+)
+
 export const memoryStatus = having({ result: flag }, ['result'])
 export const memoryConfig = having({ config: record }, ['config'])
 
@@ -188,7 +206,7 @@ const runDecision = having(
   },
   ['toolCallId', 'toolName', 'kind', 'at'],
 )
-const edit = having({ version: count, release: count }, ['version'])
+const edit = having({ version: count, release: count, blocks: { type: 'object', additionalProperties: count } }, ['version'])
 const threadRun = having(
   {
     edit, runId: text, threadId: text, resourceId: text, agentId: text, status: runStatus, epoch: count, step: count, attempts: count,
@@ -213,7 +231,8 @@ export const explainedPrompt = having(
 )
 
 const authored = { by: text, why: text, createdAt: text }
-const versionFields = { agentId: text, version: count, base: count, overrides: record, ...authored }
+const deleted = having({ by: text, why: text, at: count }, ['by', 'at'])
+const versionFields = { agentId: text, version: count, base: count, overrides: record, deleted, ...authored }
 const versionNames = ['agentId', 'version', 'base', 'overrides', 'by', 'createdAt']
 export const agentVersion = having(versionFields, versionNames)
 export const savedVersion = having({ ...versionFields, created: flag, stripped: listOf(text) }, [...versionNames, 'created', 'stripped'])
@@ -234,6 +253,39 @@ export const editableAgent = having(
   },
   ['id', 'name', 'editable', 'code', 'latest', 'isDraft', 'release'],
 )
+
+const orNull = (schema: JSONSchema) => ({ anyOf: [schema, { type: 'null' }] })
+export const editedAgents = having({
+  agents: listOf(having(
+    {
+      id: text, name: text, editable: having({ instructions: flag, tools: anything }, ['instructions', 'tools']), latest: count, isDraft: flag,
+      release: orNull(release),
+    },
+    ['id', 'name', 'editable', 'latest', 'isDraft', 'release'],
+  )),
+}, ['agents'])
+export const previewedInstructions = having(
+  { text, isCode: flag, blocks: listOf(having({ type: text, id: text, version: count, text: orNull(text) }, ['type', 'text'])), unset: listOf(text) },
+  ['text', 'isCode', 'blocks', 'unset'],
+)
+export const deletedVersions = having({ deleted: listOf(count) }, ['deleted'])
+const blockFields = {
+  blockId: text, version: count, base: count, deleted, ...authored,
+  block: having({ content: text, rules: record, description: text }),
+}
+const blockNames = ['blockId', 'version', 'base', 'block', 'by', 'createdAt']
+export const promptBlockVersion = having(blockFields, blockNames)
+export const savedPromptBlock = having({ ...blockFields, created: flag }, [...blockNames, 'created'])
+export const promptBlockVersions = having({ versions: listOf(promptBlockVersion), next: count }, ['versions'])
+export const promptBlockRelease = having(
+  { blockId: text, release: count, version: count, restores: count, ...authored }, ['blockId', 'release', 'version', 'by', 'createdAt'],
+)
+export const promptBlockReleases = having({ releases: listOf(promptBlockRelease), next: count }, ['releases'])
+export const promptBlock = having(
+  { id: text, latest: promptBlockVersion, isDraft: flag, release: orNull(promptBlockRelease), agents: listOf(text) },
+  ['id', 'latest', 'isDraft', 'release', 'agents'],
+)
+export const promptBlocks = having({ blocks: listOf(promptBlock), next: text }, ['blocks'])
 
 const laneMode = { enum: ['snapshot', 'delta'] }
 const laneFields = { threadId: text, id: text, version: count, cacheKey: text, mode: laneMode, lastSignalId: text, lastSnapshotId: text }
@@ -321,9 +373,10 @@ export const undoneWorkingMemory = having({ version: count }, ['version'])
 export const workflow = having(
   {
     id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text,
-    steps: listOf(having({ type: text, id: text, steps: listOf(record) }, ['type', 'id'])),
+    steps: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])),
+    schedules: listOf(having({ id: text, cron: text, timezone: text }, ['id', 'cron'])),
   },
-  ['id', 'name', 'steps'],
+  ['id', 'name', 'steps', 'schedules'],
 )
 export const workflowsById: JSONSchema = { type: 'object', additionalProperties: workflow }
 export const startedRun = having({ runId: text }, ['runId'])
@@ -332,9 +385,9 @@ const workflowStep = having({ path: text, stepId: text, status: text, attempts: 
 export const workflowRun = having(
   {
     runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, path: listOf(workflowStep),
-    suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
+    stepExecutionPath: listOf(text), suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
   },
-  ['runId', 'status', 'state', 'steps', 'path'],
+  ['runId', 'status', 'state', 'steps', 'path', 'stepExecutionPath'],
 )
 const workflowRunInfo = having(
   { runId: text, workflowId: text, status: text, resourceId: text, createdAt: text, updatedAt: text },

@@ -62,7 +62,7 @@ export const promptOptions: Record<string, JSONSchema> = {
   instructions: anything,
   system: anything,
   clientTools: { ...record, maxProperties: 128 },
-  agentVersion: { type: 'integer', minimum: 0, maximum: 1_000_000_000 },
+  agentVersion: { anyOf: [{ type: 'integer', minimum: 0, maximum: 1_000_000_000 }, { const: 'draft' }] },
 }
 
 /** The options of a run that can be written as JSON. */

@@ -1,3 +1,5 @@
+import { jsonText } from '../../base/json.ts'
+
 export interface FrameOptions {
   /** Adds an `id:` line with the cursor, for `EventSource`. Other clients expect one line in a frame and read the cursor from the chunk. */
   ids: boolean
@@ -108,7 +110,7 @@ export class JsonCache {
   stringify<Value extends object>(value: Value, form: (value: Value) => object = same): string {
     const cached = this.#recent.get(value) ?? this.#long.get(value)
     if (cached !== undefined) return cached
-    const json = JSON.stringify(form(value))
+    const json = jsonText(form(value))
     if (json.length > longChars) this.#long.set(value, json)
     else this.#add(value, json)
     return json

@@ -7,7 +7,7 @@ import type { MetadataFilter } from '../../recall/filter/filter.ts'
 import type { EmbedderInput } from '../../run/model/model-router.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'
-import type { RecallIndex } from '../../store/contract/recall.ts'
+import type { RecallHits, RecallIndex, RecallQuery } from '../../store/contract/recall.ts'
 import { recallIndexOf } from '../../store/contract/storage.ts'
 import { checkOrder } from '../arguments.ts'
 import { checkFilter, timesOf, type RecallArgs, type RecalledMessages } from '../recall.ts'
@@ -120,19 +120,26 @@ export function isSearch(args: RecallArgs): args is RecallArgs & { vectorSearchS
   return typeof args === 'object' && args !== null && args.vectorSearchString !== undefined
 }
 
-/** The messages that fit best, with those around them, in chronological order. */
-export async function searchMessages(
+/** A search of a memory, with what it asks of the index. */
+export interface MemorySearch {
+  setting: RecallSetting
+  /** Only an explicit threshold leaves hits out. */
+  threshold: number | undefined
+  limit: number
+  times: ReturnType<typeof timesOf>
+  /** What the index finds; undefined where nothing is known of the resource. */
+  search: ((more?: Pick<RecallQuery, 'explain'>) => Promise<RecallHits>) | undefined
+}
+
+/** Checks the arguments of a search, and opens the index. */
+export async function openSearch(
   store: ThreadStore, args: RecallArgs & { vectorSearchString: string }, options: MemoryOptions, embedder: TextEmbedder | undefined,
-): Promise<RecalledMessages> {
-  checkNames('recall()', args, names)
+): Promise<MemorySearch> {
   checkText('vectorSearchString', args.vectorSearchString)
-  for (const name of pageArguments)
-    if (args[name] !== undefined) throw refused(name, 'left out with vectorSearchString: a search has no pages')
-  const { perPage, orderBy, threadConfig } = args
+  const { perPage, threadConfig } = args
   if (perPage !== undefined && !(Number.isSafeInteger(perPage) && Number(perPage) >= 1 && Number(perPage) <= maxHits)) {
     throw refused('perPage', `a whole number from 1 to ${maxHits} with vectorSearchString`)
   }
-  checkOrder(orderBy, ['createdAt'])
   checkFilter(args.filter)
   checkSearchConfig(threadConfig, perPage)
   const { setting, threshold } = searchSetting(options, threadConfig, embedder?.place !== undefined)
@@ -141,20 +148,32 @@ export async function searchMessages(
   if (more.length > 0) throw refused('threadId', 'one thread: a search covers all threads of its resource, unless scope is thread')
   const { resourceId } =
     (await store.getThread({ threadId, ...(args.resourceId !== undefined && { resourceId: args.resourceId }) })) ?? args
-  const { scope } = setting
   const times = timesOf(args)
   const filter = filterWithin(setting.filter, times)
   const limit = typeof perPage === 'number' ? perPage : setting.topK
-  if (resourceId === undefined) return { messages: [], page: 0, perPage: limit, hasMore: false, hits: [], scope }
+  const opened = { setting, threshold, limit, times }
+  if (resourceId === undefined) return { ...opened, search: undefined }
   const index = await openIndex(store, embedder)
-  const found = await index.search({
-    resourceId,
-    text: args.vectorSearchString,
-    limit,
-    ...(scope === 'thread' && { threadId }),
-    embedder: embedder ?? false,
-    ...(filter && { filter }),
-  })
+  const query: RecallQuery = {
+    resourceId, text: args.vectorSearchString, limit, embedder: embedder ?? false,
+    ...(setting.scope === 'thread' && { threadId }), ...(filter && { filter }),
+  }
+  return { ...opened, search: (also) => index.search({ ...query, ...also }) }
+}
+
+/** The messages that fit best, with those around them, in chronological order. */
+export async function searchMessages(
+  store: ThreadStore, args: RecallArgs & { vectorSearchString: string }, options: MemoryOptions, embedder: TextEmbedder | undefined,
+): Promise<RecalledMessages> {
+  checkNames('recall()', args, names)
+  for (const name of pageArguments)
+    if (args[name] !== undefined) throw refused(name, 'left out with vectorSearchString: a search has no pages')
+  const { orderBy } = args
+  checkOrder(orderBy, ['createdAt'])
+  const { setting, threshold, limit, times, search } = await openSearch(store, args, options, embedder)
+  const { scope } = setting
+  if (!search) return { messages: [], page: 0, perPage: limit, hasMore: false, hits: [], scope }
+  const found = await search()
   const hits = threshold === undefined ? found : found.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, hits, setting)
   const isWithin = ({ createdAt }: Message) => !(times.start && createdAt < times.start) && !(times.end && createdAt > times.end)

@@ -1,17 +1,16 @@
-import type { EmbedderStatus, RecallHit, RecallProgress } from '../../store/contract/recall.ts'
+import type { EmbedderStatus, RecallProgress } from '../../store/contract/recall.ts'
 import { CollectionCache, type Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import { Embeddings, type DuePassages, type Embedded, type EmbedderRow, type Unembedded } from './embeddings.ts'
 import { Indexer, type IndexingResult } from './indexer.ts'
 import { PlacedVectors, type Removal } from './placed-vectors.ts'
-import { Searcher, type Question, type SearchScope } from './searcher.ts'
+import { Searcher, type Found, type Question, type SearchScope } from './searcher.ts'
 
 /** The indexing steps that a search does first: while messages are missing in the index, and while all are indexed again. */
 const stepsBeforeSearch = 100
 const stepsDuringRebuild = 3
 
-export interface SearchResult {
-  hits: RecallHit[]
+export interface SearchResult extends Found {
   /** Messages that were committed before the search are not in the index yet. */
   incomplete: boolean
 }
@@ -59,13 +58,13 @@ export class RecallEngine {
   }
 
   /** Searches what is indexed of a resource. */
-  searchIn(scope: SearchScope, question: Question): RecallHit[] {
+  searchIn(scope: SearchScope, question: Question): Found {
     return this.#searcher.searchIn(scope, question)
   }
 
   /** Searches what is indexed. */
   find(question: Question, incomplete: boolean): SearchResult {
-    return { hits: this.#searcher.search(question), incomplete }
+    return { ...this.#searcher.search(question), incomplete }
   }
 
   register(embedder: string, now: number, placed?: { place: string; model: string }): void {

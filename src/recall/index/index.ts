@@ -39,11 +39,14 @@ export class SqlRecall implements RecallIndex {
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (scheduler) => {
       const { vector, unreached } = embedder ? await embedQuestion(scheduler, embedder, query) : {}
-      const { hits, incomplete } = await scheduler.engine.call('search', { ...query, now: this.#clock.now(), ...(vector && { vector }) })
+      const question = { ...query, now: this.#clock.now(), ...(vector && { vector }) }
+      const { hits, explained, incomplete } = await scheduler.engine.call('search', question)
       // Another process may have stored messages that have no vectors yet.
       if (embedder) scheduler.queueFor(embedder).wake()
       const incompleteReason = incomplete ? 'indexing' : unreached ? 'vectors' : undefined
-      return incompleteReason ? Object.assign(hits, { incomplete: true as const, incompleteReason } as const) : hits
+      return Object.assign(hits, {
+        ...(incompleteReason && { incomplete: true as const, incompleteReason } as const), ...(explained && { explained }),
+      })
     })
   }
 

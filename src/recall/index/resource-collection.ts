@@ -106,16 +106,23 @@ export class ResourceCollection implements Collection {
 
   /** Adds passages that `readPassages` returned. Returns after which one the next are read; undefined when all are. */
   add(block: PassageBlock | undefined): number | undefined {
-    const [keys = [], threads, lengths, forms, roles, times] = [
+    const [keys = [], threads = [], lengths = [], forms = [], roles = [], times = []] = [
       block?.keys, block?.threads, block?.lengths, block?.forms, block?.roles, block?.times,
     ].map((list) => JSON.parse(list ?? '[]') as number[])
     const isLast = keys.length < readAtOnce
     this.#reserve(this.count + keys.length, isLast)
-    for (let n = 0; n < keys.length; n += 1) {
-      this.#append({
-        key: keys[n] ?? 0, thread: threads?.[n] ?? 0, words: lengths?.[n] ?? 0, form: forms?.[n] ?? 0, role: roles?.[n] ?? 0,
-        createdAt: times?.[n] ?? 0,
-      })
+    this.keys.set(keys, this.count)
+    this.length.set(lengths, this.count)
+    this.form.set(forms, this.count)
+    this.role.set(roles, this.count)
+    this.createdAt.set(times, this.count)
+    let [thread, number] = [-1, -1]
+    for (const of of threads) {
+      // Passages of a thread mostly follow each other.
+      if (of !== thread) [thread, number] = [of, this.#addThread(of)]
+      this.thread[this.count] = number
+      this.#linkLast(this.count, number)
+      this.count += 1
     }
     return isLast ? undefined : keys.at(-1)
   }

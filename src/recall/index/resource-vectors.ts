@@ -1,12 +1,12 @@
 import { highest } from '../rank/best-first.ts'
-import { dotProducts, quantizedNumbers, quantizedScale, scaleBytes, strideOf, type Bits } from '../rank/quantized-vectors.ts'
-import { VectorSlots } from '../rank/vector-slots.ts'
+import { scaleBytes, type Bits } from '../rank/quantized-vectors.ts'
+import { blockSlots, VectorSlots } from '../rank/vector-slots.ts'
 import { maxPassages } from '../text/passages.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 import { applyMoves, grow, type Move, type ResourceCollection } from './resource-collection.ts'
 
-/** The vectors that are read at once. */
-const readAtOnce = 2_000
+/** The vectors that are read at once: as many as are kept together. */
+const readAtOnce = blockSlots
 /** Where vectors are coarse, the exact cosines of so many of the nearest are computed. */
 const refined = 256
 
@@ -105,14 +105,23 @@ export class ResourceVectors {
   /** Adds vectors that `readVectors` returned. Returns after which passage the next ones are read. */
   add(block: VectorBlock | undefined): number | undefined {
     const passages = JSON.parse(block?.passages ?? '[]') as number[]
-    const bytes = this.dimension + scaleBytes
     const found = this.#collection.findEach(passages)
-    const vectors = block?.vectors && viewOf(block.vectors)
-    for (let n = 0; n < passages.length; n += 1) {
-      const at = found[n] as number
-      if (at >= 0 && vectors) this.#putAt(at, vectors, n * bytes)
-    }
+    if (block?.vectors) this.#putAll(found, block.vectors)
     return passages.length === readAtOnce ? passages.at(-1) : undefined
+  }
+
+  /** The vectors of these passages, one after the other; -1 for a passage that is gone. */
+  #putAll(passages: Int32Array, vectors: Uint8Array): void {
+    const isNew = passages.every((at) => at >= 0 && this.#slots[at] === 0)
+    if (!isNew || this.#present + passages.length > this.#most) {
+      for (const [n, at] of passages.entries()) if (at >= 0) this.#putAt(at, vectors, n * (this.dimension + scaleBytes))
+      return
+    }
+    const first = this.#vectors.addAll(vectors)
+    for (let n = 0; n < passages.length; n += 1) this.#slots[passages[n] as number] = first + n + 1
+    this.#present += passages.length
+    const [lowest = this.#oldest] = passages
+    if (lowest < this.#oldest) this.#oldest = lowest
   }
 
   get bytes(): number {
@@ -131,7 +140,7 @@ export class ResourceVectors {
     if (moves.length > 0) this.#move(firsts, moves)
     for (const { passage, vector } of rows) {
       const at = this.#collection.find(passage)
-      if (at >= 0 && vector.byteLength === this.dimension + scaleBytes) this.#putAt(at, viewOf(vector), 0)
+      if (at >= 0 && vector.byteLength === this.dimension + scaleBytes) this.#putAt(at, vector, 0)
     }
   }
 
@@ -177,7 +186,7 @@ export class ResourceVectors {
   }
 
   /** The vector begins at a byte of `vectors`. */
-  #putAt(at: number, vectors: DataView, from: number): void {
+  #putAt(at: number, vectors: Uint8Array, from: number): void {
     const slot = this.#slots[at] as number
     if (slot !== 0) return this.#vectors.set(slot - 1, vectors, from)
     if (this.#present >= this.#most && !this.#makeRoom(at)) return
@@ -256,18 +265,13 @@ export class Comparison {
 
   refine(rows: readonly VectorRow[]): void {
     const { cosines } = this
-    for (const { passage, vector } of rows) {
-      const at = this.#collection.find(passage)
-      if (at < 0 || vector.byteLength !== this.#question.length + scaleBytes) continue
-      const padded = new Int8Array(strideOf(this.#question.length))
-      padded.set(quantizedNumbers(vector))
-      cosines[at] = dotProducts(this.#question, padded, Float32Array.of(quantizedScale(vector)), 1)[0] ?? 0
-    }
+    const exact = new VectorSlots(this.#question.length, 8)
+    const found = rows
+      .map(({ passage, vector }) => ({ at: this.#collection.find(passage), vector }))
+      .filter(({ at, vector }) => at >= 0 && vector.byteLength === this.#question.length + scaleBytes)
+    for (const { vector } of found) exact.add(vector)
+    for (const [slot, cosine] of exact.compare(this.#question).entries()) cosines[found[slot]?.at ?? 0] = cosine
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 function normalize(vector: Float32Array): Float32Array {

@@ -3,15 +3,16 @@ import { isoTime } from '../../signals/conversions.ts'
 import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'
-import { confidence, judgedForConfidence, ranking, repetitionsOf, type Ranked } from '../rank/rank.ts'
+import { confidence, judgedForConfidence, rankedBy, repetitionsOf, scoresOf, type Ranked } from '../rank/rank.ts'
 import { worthOf } from '../rank/worth.ts'
 import { Copies, DistinctTexts, wordsOf, type MessageStamp } from '../rank/copies.ts'
 import { searchTerms, type SearchTerm } from '../text/terms.ts'
 import { readTimes } from '../text/times.ts'
-import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
+import { refKey, type RankedMessage, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
 import type { Collections } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
 import type { Embeddings } from './embeddings.ts'
+import { explainHit, explainMessage, type Search } from './explanation.ts'
 import { indexToken, type Indexer } from './indexer.ts'
 import type { NearVectors, PlacedVectors } from './placed-vectors.ts'
 import type { ResourceCollection } from './resource-collection.ts'
@@ -60,6 +61,12 @@ interface HitRow {
   stale: number
 }
 
+/** What a search finds. `explained`: with `explain` in the question. */
+export interface Found {
+  hits: RecallHit[]
+  explained?: RankedMessage[]
+}
+
 /** Where a question is searched. */
 export interface SearchScope {
   resource: number
@@ -95,41 +102,49 @@ export class Searcher {
     return this.#databases.messages.one<{ id: string }>('SELECT resource_id AS id FROM heed_threads WHERE id = ?', threadId)?.id
   }
 
-  search(question: Question): RecallHit[] {
+  search(question: Question): Found {
     if (question.filter) compileFilter(question.filter)
     const scope = this.scopeOf(question)
-    if (!scope) return []
-    const hits = this.searchIn(scope, question)
+    if (!scope) return { hits: [] }
+    const found = this.searchIn(scope, question)
     this.#collections.collectionOf(scope.resource).keepCounts()
-    return hits
+    return found
   }
 
-  searchIn(scope: SearchScope, question: Question): RecallHit[] {
+  searchIn(scope: SearchScope, question: Question): Found {
     const test = question.filter && compileFilter(question.filter)
     const collection = this.#collections.collectionOf(scope.resource)
-    if (question.limit <= 0 || collection.count === 0) return []
+    if (question.limit <= 0 || (collection.count === 0 && !question.explain)) return { hits: [] }
     const terms = searchTerms(question.text)
     const postings = readPostings(this.#databases.words, collection, terms)
     const cosines = question.vector && this.#cosines(collection, question.vector)
     const thread = scope.thread === undefined ? undefined : collection.threadNumber(scope.thread)
-    if (scope.thread !== undefined && thread === undefined) return []
-    const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
+    if (scope.thread !== undefined && thread === undefined && !question.explain) return { hits: [] }
+    const inThread = scope.thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
     const metadataOf = test && this.#metadataReader(collection, scope.resourceId)
     const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
     const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const ignored = this.#ignoredPassages(collection, question, terms.length, postings)
     const worth = worthOf(collection, ignored)
-    const ranked = ranking(collection, postings, cosines, {
+    const scores = scoresOf(collection, postings, cosines, {
       terms: terms.length, times: readTimes(question.text, question.now, () => collection.years()),
       worth, ...(allowed && { allowed }), ...(ignored && { ignored }),
     })
-    const hits = this.#takeHits(collection, ranked, question)
-    const certainty = confidence(collection, terms.length, postings, hits, cosines, worth)
-    return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
+    const taken = this.#takeHits(collection, rankedBy(collection, scores), question)
+    const certainty = confidence(collection, terms.length, postings, taken, cosines, worth)
+    const best = taken.slice(0, question.limit)
+    const hits = best.map(({ at, score, reasons, row }) => {
       const { content, createdAt, key: _key, running: _running, stale: _stale, ...ids } = row
       const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''
       return { ...ids, createdAt: new Date(createdAt), text, score: score * certainty, reasons }
     })
+    const { explain } = question
+    if (!explain) return { hits }
+    const search: Search = { collection, scores, postings, cosines, terms: terms.length, worth, confidence: certainty, text: question.text }
+    if (explain === true) return { hits, explained: hits.map((hit, n) => explainHit(search, hit, best[n]?.at ?? 0, n + 1)) }
+    const found = { resourceId: scope.resourceId, hits, limit: question.limit }
+    const explained = explainMessage(this.#databases.messages, { ...search, allowed }, found, explain)
+    return { hits, explained: explained ? [explained] : [] }
   }
 
   scopeOf({ resourceId, threadId }: Question): SearchScope | undefined {

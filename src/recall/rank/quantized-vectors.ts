@@ -51,15 +51,20 @@ const pageBytes = 1 << 16
 
 interface Kernel {
   memory: ArrayBuffer
-  dots(question: number, vectors: number, count: number, stride: number, results: number): void
-  /** The same for numbers of four bits, as they are stored: each is `zeroOfFour` too high. `bytes`: the length of a vector. */
+  /** `bytes`: of the numbers of a vector. */
+  dots(question: number, vectors: number, count: number, bytes: number, results: number): void
+  /** The same for numbers of four bits, as they are stored: each is `zeroOfFour` too high. */
   dotsOfFour(question: number, vectors: number, count: number, bytes: number, results: number): void
 }
 
 let kernel: Kernel | undefined
 
-/** The numbers of a vector in memory, with its padding. */
-export function strideOf(dimension: number, bits: Bits = 8): number {
+/** The bytes of a vector in memory: its scale, and its numbers with their padding. */
+export function bytesInMemory(dimension: number, bits: Bits): number {
+  return scaleBytes + (strideOf(dimension, bits) * bits) / 8
+}
+
+function strideOf(dimension: number, bits: Bits): number {
   const multiple = (lanes * 8) / bits
   return Math.ceil(dimension / multiple) * multiple
 }
@@ -86,30 +91,33 @@ export function packInto(place: Uint8Array, at: number, numbers: Uint8Array, bit
 /** By a number of a byte, the same with four bits. */
 const ofFour = Uint8Array.from({ length: 256 }, (_, byte) => Math.round((((byte << 24) >> 24) * largestOfFour) / 127) + zeroOfFour)
 
-/** The dot products of a question with the first `count` quantized vectors, which are `strideOf` apart; each times its scale. */
+/**
+ * The dot products of a question with the first `count` vectors, which are as in memory, one after the other: each begins with its
+ * scale, which its product is multiplied with.
+ */
 export function dotProducts(
-  question: Float32Array, vectors: Int8Array | Uint8Array, scales: Float32Array, count: number,
-  { bits = 8, results = new Float32Array(count) }: { bits?: Bits; results?: Float32Array } = {},
+  question: Float32Array, vectors: Uint8Array, count: number, bits: Bits, results: Float32Array = new Float32Array(count),
 ): Float32Array {
   const stride = strideOf(question.length, bits)
-  const bytes = (stride * bits) / 8
+  const bytes = bytesInMemory(question.length, bits)
   const { memory, dots, dotsOfFour } = (kernel ??= compileKernel())
   const numbers = new Int16Array(memory, 0, stride)
   const unit = quantizeInto(numbers, question)
   const vectorsAt = stride * 2
   const atOnce = Math.floor((memoryBytes - vectorsAt) / (bytes + 4))
   const batch = new Uint8Array(memory, vectorsAt, atOnce * bytes)
+  const scales = new Float32Array(memory, vectorsAt, (atOnce * bytes) / scaleBytes)
   const resultsAt = vectorsAt + atOnce * bytes
   const sums = new Int32Array(memory, resultsAt, atOnce)
-  // Of the same type as the batch: others are copied number by number.
-  const all = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength)
   const tooHigh = bits === 8 ? 0 : zeroOfFour * numbers.reduce((sum, number) => sum + number, 0)
   for (let from = 0; from < count; from += atOnce) {
     const some = Math.min(atOnce, count - from)
-    batch.set(all.subarray(from * bytes, (from + some) * bytes))
-    if (bits === 8) dots(0, vectorsAt, some, stride, resultsAt)
-    else dotsOfFour(0, vectorsAt, some, bytes, resultsAt)
-    for (let at = 0; at < some; at += 1) results[from + at] = ((sums[at] as number) - tooHigh) * unit * (scales[from + at] as number)
+    batch.set(vectors.subarray(from * bytes, (from + some) * bytes))
+    if (bits === 8) dots(0, vectorsAt, some, bytes - scaleBytes, resultsAt)
+    else dotsOfFour(0, vectorsAt, some, bytes - scaleBytes, resultsAt)
+    for (let at = 0, scale = 0; at < some; at += 1, scale += bytes / scaleBytes) {
+      results[from + at] = ((sums[at] as number) - tooHigh) * unit * (scales[scale] as number)
+    }
   }
   return results
 }
@@ -141,7 +149,7 @@ const load = (offset: number) => [...simd(0x00), 0, offset]
 const vector = (byte: number) => [...simd(0x0c), ...Array.from({ length: 16 }, () => byte)]
 
 /** The local variables of both functions; `high` is that of the second alone. */
-const [question, vectors, count, stride, results, at, bytes, sum, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
+const [question, vectors, count, length, results, at, bytes, sum, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
 
 /** Widens eight bytes of a variable to 16 bits, multiplies them with eight numbers of the question, and adds them to the sum. */
 const multiply = (of: number, widen: number, shift: number, offset: number) => [
@@ -158,12 +166,12 @@ function dotsBody(vectorLocals: number, step: readonly number[]): number[] {
     ...vector(0), ...set(sum),
     ...constant(0), ...set(at),
     ...loop,
-    ...get(vectors), ...get(at), ...add, ...load(0), ...set(bytes),
+    ...get(vectors), ...get(at), ...add, ...load(scaleBytes), ...set(bytes),
     ...step,
-    ...get(at), ...constant(lanes), ...add, 0x22, at, ...get(stride), 0x49, 0x0d, 0,
+    ...get(at), ...constant(lanes), ...add, 0x22, at, ...get(length), 0x49, 0x0d, 0,
     ...end,
     ...get(results), ...lane(0), ...lane(1), ...add, ...lane(2), ...add, ...lane(3), ...add, 0x36, 2, 0,
-    ...get(vectors), ...get(stride), ...add, ...set(vectors),
+    ...get(vectors), ...get(length), ...add, ...constant(scaleBytes), ...add, ...set(vectors),
     ...get(results), ...constant(4), ...add, ...set(results),
     ...get(count), ...constant(1), 0x6b, ...set(count),
     0x0c, 0,

@@ -109,32 +109,56 @@ export function rank(
 export function* ranking(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions = {},
 ): Generator<Ranked, void, undefined> {
-  const { session, form, length } = collection
-  const { scores, candidates, most, first, mostAlone, words, meaning, sessions, times } = scoresOf(collection, postings, cosines, options)
-  for (const at of bestFirst(candidates, scores)) {
-    const of = session[at] ?? 0
-    yield {
-      at,
-      score: Math.max(0, (scores[at] ?? 0) / most),
-      reasons: {
-        words: words.own[at] ?? 0,
-        wordsOfPair: words.pair[at] ?? 0,
-        meaning: meaning?.own(at) ?? 0,
-        meaningOfPair: meaning?.pair(at) ?? 0,
-        previous: Math.min(1, scoreAt(first, collection.previous[at]) / mostAlone),
-        next: Math.min(1, scoreAt(first, collection.next[at]) / mostAlone),
-        thread: sessions[of] ?? 0,
-        wordsOfThread: words.session[of] ?? 0,
-        length: lengthScore(length[at]),
-        time: times?.[at] ?? 0,
-        question: asks(form[at]),
-      },
-    }
+  yield* rankedBy(collection, scoresOf(collection, postings, cosines, options))
+}
+
+/** The passages that may be results, best first. */
+export function* rankedBy(collection: Collection, scores: Scores): Generator<Ranked, void, undefined> {
+  for (const at of bestFirst(scores.candidates, scores.scores)) {
+    yield { at, score: Math.max(0, (scores.scores[at] ?? 0) / scores.most), reasons: reasonsOf(collection, scores, at) }
   }
 }
 
+/** The value of each reason for a passage. */
+export function reasonsOf(
+  { session, form, length, previous, next }: Collection, { first, mostAlone, words, meaning, sessions, times }: Scores, at: number,
+): Reasons {
+  const of = session[at] ?? 0
+  return {
+    words: words.own[at] ?? 0,
+    wordsOfPair: words.pair[at] ?? 0,
+    meaning: meaning?.own(at) ?? 0,
+    meaningOfPair: meaning?.pair(at) ?? 0,
+    previous: Math.min(1, scoreAt(first, previous[at]) / mostAlone),
+    next: Math.min(1, scoreAt(first, next[at]) / mostAlone),
+    thread: sessions[of] ?? 0,
+    wordsOfThread: words.session[of] ?? 0,
+    length: lengthScore(length[at]),
+    time: times?.[at] ?? 0,
+    question: asks(form[at]),
+  }
+}
+
+/**
+ * What each reason adds to the score of a passage, or takes from it: the sum is its score, or below 0. A question also loses a part of
+ * what its own words and meaning would add.
+ */
+export function pointsOf(collection: Collection, scores: Scores, at: number): Reasons {
+  const { weights, first, most } = scores
+  const reasons = reasonsOf(collection, scores, at)
+  const alone = (first[at] ?? 0) * (states(collection.form[at]) ? 0 : 1 - withoutStatement)
+  const points = {
+    ...reasons,
+    previous: scoreAt(first, collection.previous[at]),
+    next: scoreAt(first, collection.next[at]),
+  }
+  for (const name of Object.keys(points) as Array<keyof Reasons>) points[name] = (points[name] * weights[name]) / most
+  points.question = -points.question - alone / most
+  return points
+}
+
 /** The scores of all passages, those that may be results, and what the scores consist of. `most`: the highest possible score. */
-function scoresOf(
+export function scoresOf(
   collection: Collection, postings: readonly Posting[], cosines: Float32Array | undefined, options: RankingOptions,
 ): Scores {
   const { allowed, ignored } = options
@@ -165,10 +189,10 @@ function scoresOf(
   }
   const most = highestScore(weights, cosines !== undefined, times !== undefined)
   const mostAlone = highestAlone(weights, cosines !== undefined) || 1
-  return { scores, candidates: candidates.subarray(0, found), most, first, mostAlone, words, meaning, sessions, times }
+  return { scores, candidates: candidates.subarray(0, found), most, first, mostAlone, words, meaning, sessions, times, weights }
 }
 
-interface Scores {
+export interface Scores {
   scores: Float64Array
   candidates: Int32Array
   most: number
@@ -179,6 +203,8 @@ interface Scores {
   meaning: Meaning | undefined
   sessions: Float32Array
   times: Float32Array | undefined
+  /** As they count for this question. */
+  weights: Weights
 }
 
 /**
@@ -374,17 +400,15 @@ export function confidence(
   collection: Collection, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], cosines: Float32Array | undefined,
   worth: Worth = worthOf(collection, undefined),
 ): number {
-  const count = worth.sum
-  const unknown = Math.log(1 + count)
-  let whole = Math.max(0, terms - postings.length) * unknown
+  const rarities = postings.map((posting) => rarityOf(posting, worth))
+  const unknown = Math.log(1 + worth.sum)
+  const whole = sumOfRarities(rarities, terms, worth)
   const shares = new Map<number, number>(ranked.slice(0, judgedForConfidence).map(({ at }) => [at, 0]))
-  for (const { passages, count: having = countOf(passages, worth) } of postings) {
-    const rarity = having > 0 ? Math.log(1 + count / having) : unknown
-    whole += rarity
+  for (const [nth, { passages }] of postings.entries()) {
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? -1
       const share = shares.get(at)
-      if (share !== undefined) shares.set(at, share + rarity)
+      if (share !== undefined) shares.set(at, share + (rarities[nth] ?? 0))
     }
   }
   // A question of terms that nearly every passage contains distinguishes none of them.
@@ -392,4 +416,21 @@ export function confidence(
   let best = 0
   for (const [at, share] of shares) best = Math.max(best, whole > 0 ? (share / whole) * distinctness : 0, cosines?.[at] ?? 0)
   return Math.min(1, best)
+}
+
+/** Which part of the question the term of each posting is, from 0 to 1. */
+export function termShares(postings: readonly Posting[], terms: number, worth: Worth): number[] {
+  const rarities = postings.map((posting) => rarityOf(posting, worth))
+  const whole = sumOfRarities(rarities, terms, worth) || 1
+  return rarities.map((rarity) => rarity / whole)
+}
+
+function rarityOf({ passages, count }: Posting, worth: Worth): number {
+  const having = count ?? countOf(passages, worth)
+  return Math.log(1 + (having > 0 ? worth.sum / having : worth.sum))
+}
+
+/** Of a question with so many terms; those that no passage contains are the rarest. */
+function sumOfRarities(rarities: readonly number[], terms: number, worth: Worth): number {
+  return rarities.reduce((sum, rarity) => sum + rarity, Math.max(0, terms - rarities.length) * Math.log(1 + worth.sum))
 }

@@ -66,6 +66,13 @@ export function searchTerms(text: string): SearchTerm[] {
   return [...found.values()]
 }
 
+/** By term to search for, the word of the text that it stands for. */
+export function wordsByTerm(text: string): Map<string, string> {
+  // Of several words, the first.
+  const words = [...text.normalize('NFKC').matchAll(runs)].toReversed()
+  return new Map(words.flatMap(([word]) => searchTerms(word).map(({ term }) => [term, word] as const)))
+}
+
 /**
  * The part of an English word that its forms share, roughly: `dances`, `danced` and `dancing` become one term. It need not be a word, only
  * the same for a question and for the passage that answers it.

@@ -30,6 +30,15 @@ describe('[K1.25] the times that a question names', () => {
     expect(read('I went to the lake last week. Who came with me?')).toEqual([])
   })
 
+  it('[K1.22] are the same for all searches of a day', () => {
+    for (const time of ['two weeks ago', 'five months ago', 'a year ago', 'three days ago', 'yesterday', 'last week', 'last month', 'last year', 'on Monday']) {
+      const at = (clock: string) => readTimes(`Where were we ${time}?`, Date.parse(`2031-06-18T${clock}Z`), () => [2031])
+      expect(at('00:00:00')).toHaveLength(1)
+      expect(at('23:59:59')).toEqual(at('00:00:00'))
+    }
+    expect(read('Where were we two weeks ago?')).toEqual([['2031-06-01 2031-06-08']])
+  })
+
   it('are no words that only look like a time', () => {
     for (const text of ['May I come in?', 'What may happen?', 'Did the band march on?', 'How many of the 20 came?', 'What did Mark buy?']) expect(read(text)).toEqual([])
   })

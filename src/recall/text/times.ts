@@ -57,8 +57,9 @@ const relativeTimes: readonly Reader[] = [
     ([count = '', unit = ''], _, now) => {
       const length = day * ({ day: 1, week: 7, month: 30, year: 365 }[unit.toLowerCase()] ?? 1)
       const word = numbers.indexOf(count.toLowerCase())
-      const middle = now - length * (word < 0 ? Number(count) : Math.max(1, word))
-      return [length === day ? dayAt(middle) : { from: middle - length / 2, to: middle + length / 2 }]
+      // Whole days: all searches of a day are the same.
+      const middle = dayAt(now - length * (word < 0 ? Number(count) : Math.max(1, word)))
+      return [{ from: middle.from - (length - day) / 2, to: middle.to + (length - day) / 2 }]
     },
   ],
   [

@@ -32,6 +32,7 @@ export function toV4Part(given: AnyPart): LanguageModelV4StreamPart {
 function withJSON(part: AnyPart): AnyPart {
   const metadata = 'providerMetadata' in part ? part.providerMetadata : undefined
   const result = part.type === 'tool-result' ? part.result : undefined
+  if (part.type === 'raw') return isJSON(part.rawValue) ? part : { ...part, rawValue: storable(part.rawValue) }
   if ((metadata === undefined || isJSON(metadata)) && (result === undefined || isJSON(result))) return part
   const changed = { ...part, providerMetadata: storable(metadata) }
   return (result === undefined ? changed : { ...changed, result: storable(result) }) as AnyPart

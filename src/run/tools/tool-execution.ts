@@ -297,9 +297,9 @@ export class ToolExecution {
       ...(resumeData === undefined ? {} : { resumeData }),
       write: (part) => {
         checkWrittenType(toolName, part.type)
-        this.#publish({ ...part, runId })
+        this.#publish({ ...part, data: toJSON(part.data, `What ${toolName} wrote`), runId })
       },
-      report: (output) => this.#publish(this.#run.chunk('tool-output', { toolCallId, toolName, output })),
+      report: (output) => this.#report(toJSON(output, `What ${toolName} reported`)),
       sendSignal: async (signal) => {
         if (this.#ended) throw new HeedError('no_active_run', `The call of ${toolName} has ended: it can't send signals any more.`)
         await this.#run.sendSignal(signal).catch((error: unknown) => {
@@ -317,6 +317,7 @@ export class ToolExecution {
     return {
       step: this.#run.step,
       decision: child && { ...decision, child },
+      report: (chunk) => this.#report(chunk),
       isHandedOver: () => this.#run.isLost(this.#scope.signal.reason),
       suspend: (suspension) => this.#suspend(suspension),
       addUsage: (usage) => {
@@ -329,6 +330,11 @@ export class ToolExecution {
   #suspend(suspension: Pick<WaitingCall, 'kind' | 'payload' | 'request' | 'child'>): never {
     this.#suspended = suspension
     throw new HeedError('tool_interrupted', `${this.#invocation.toolName} suspended itself.`)
+  }
+
+  #report(output: unknown): void {
+    const { toolCallId, toolName } = this.#invocation
+    this.#publish(this.#run.chunk('tool-output', { toolCallId, toolName, output }))
   }
 
   #publish(chunk: Chunk): void {

@@ -3,7 +3,7 @@ import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
 import { hasOptionsByProvider } from '../model/model.ts'
-import type { ApprovalRequest, ChildCall, Usage } from '../../message/chunk.ts'
+import type { ApprovalRequest, ChildCall, Chunk, Usage } from '../../message/chunk.ts'
 import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
@@ -67,7 +67,7 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
   resumeData?: Resume
   /** Publishes data as a `data-…` chunk. */
   write(part: { type: `data-${string}`; data: JSONValue; id?: string }): void
-  /** Publishes intermediate output as a `tool-output` chunk: a log line, or a chunk of another agent. */
+  /** Publishes intermediate output as a `tool-output` chunk: a log line, or a chunk of another agent. Must be JSON. */
   report(output: unknown): void
   /** Sends a signal that the model reads in its next step. */
   sendSignal(signal: SignalInput): Promise<void>
@@ -256,6 +256,8 @@ export interface Nesting {
   /** The step that made the call. With the ids of the run and the call it identifies the call. */
   step: number
   decision: NestedDecision | undefined
+  /** The same as `report` of the context, for a chunk of the child run: it is as that run published it. */
+  report(chunk: Chunk): void
   /** True when another process continues the run: the child run must go on. */
   isHandedOver(): boolean
   /** Suspends the call until the decision about the child's call arrives. */

@@ -2,6 +2,7 @@ import { describe, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import type { MetadataFilter } from '../../recall/filter/filter.ts'
+import type { ExplainedReason } from '../../recall/rank/explanation.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
 
 /**
@@ -45,6 +46,8 @@ export interface RecallQuery {
   except?: readonly MessageRef[]
   /** Of messages with equal or nearly equal texts, returns the best alone, and none that asks the same as the query. */
   distinct?: boolean
+  /** Explains the place of this message, found or not; `true`: of each hit. */
+  explain?: true | MessageRef
 }
 
 /** Ids of messages mean nothing outside of their thread. */
@@ -78,7 +81,32 @@ export interface RecallHits extends Array<RecallHit> {
   /** The search could not find every message that it should. */
   incomplete?: true
   incompleteReason?: IncompleteReason
+  /** With `explain`: none for a message that the resource does not have. */
+  explained?: RankedMessage[]
 }
+
+/** A message with its place in a search. */
+export interface RankedMessage {
+  threadId: string
+  messageId: string
+  /** The passage of it that fits best. */
+  text: string
+  /** Its place among all messages that fit, from 1. */
+  rank?: number
+  /** Between 0 and 1. */
+  score: number
+  /** What makes up the score, the largest effect first. */
+  reasons: ExplainedReason[]
+  /** Why it is not among the hits. */
+  missing?: MissingReason
+}
+
+/**
+ * Why a message is not among the hits: `rank`: others fit better; `threshold`: its score is too low; `filter`: the filter, the date range
+ * or the scope of the search leaves it out; `unrelated`: neither its words nor its meaning nor those around it fit; `running`: its run may
+ * still withdraw it, or a change of it is not indexed yet; `not_indexed`: the index does not have it yet; `no_text`: it has no text.
+ */
+export type MissingReason = 'rank' | 'threshold' | 'filter' | 'unrelated' | 'running' | 'not_indexed' | 'no_text'
 
 /**
  * Why a search may not have found every message: `indexing`: messages are not in the index yet; `vectors`: the vector store failed or did

@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
-import { editOf } from '../../editor/machine.ts'
+import { editOf, runToEdit, triedIn } from '../../editor/machine.ts'
 import { isRecallBlock, type MessageRow } from '../../message/row.ts'
 import type { BegunRun, Claimed, Fence, FormerLease, MailboxRow, Scope, Window, Windows } from '../contract/threads.ts'
 import { cutOrdinal, isExact, turnBoundary, windowStart } from '../contract/window.ts'
@@ -135,7 +135,8 @@ function continueRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord,
 /** The options of a run with the version of its agent that it gets. */
 function withEdit(tables: ThreadTables, { id, resourceId }: ThreadRecord, agentId: string, given: string): string {
   const options = JSON.parse(given) as JSONObject
-  const edit = editOf(tables.edits.newest(agentId), options, { agentId, threadId: id, resourceId })
+  const run = runToEdit(options, { agentId, threadId: id, resourceId })
+  const edit = editOf(tables.edits, run, triedIn(options))
   return edit ? JSON.stringify({ ...options, edit }) : given
 }
 

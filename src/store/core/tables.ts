@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { Release } from '../../editor/contract.ts'
+import type { EditReads } from '../../editor/contract.ts'
 import type { NewScore } from '../contract/scores.ts'
 import type { PromptHead, Window, WorkflowCommit } from '../contract/threads.ts'
 import type { Added, Quota } from '../contract/usage.ts'
@@ -192,10 +192,8 @@ export interface ScoreTable {
   add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void
 }
 
-/** The releases of versions of agents. */
-export interface EditTable {
-  newest(agentId: string): Release | undefined
-}
+/** Versions of agents and of prompt blocks. */
+export type EditTable = EditReads
 
 /** Messages that meet all of these. A time is that of a message's first row. */
 export interface WantedMessages {

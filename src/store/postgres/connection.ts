@@ -21,7 +21,7 @@ import { Jobs, type Task, type Work } from './jobs/jobs.ts'
 import { heldLocks } from './jobs/locks.ts'
 import { migrate } from './migrations.ts'
 import type { Sessions } from './sessions.ts'
-import { limitsOf, limitsOn, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
+import { byIndex, limitsOf, limitsOn, lockDomain, lockThreads, reserveKeys, Transaction, type TransactionMode } from './transaction.ts'
 
 /** How often a transaction is tried again that another one prevented. */
 const maxConflicts = 8
@@ -227,8 +227,8 @@ export class PostgresConnection implements SqlConnection {
       throw rewoundFailure(this.name)
     }
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
-    const whole = mode === 'read' && state.level === 0 && task.works.length === 1
-    const options = { mode, token, first: this.#firstOf(mode), prepared: this.#prepared, whole, longReads: this.#longReads }
+    const whole = mode === 'read' && state.level === 0
+    const options = { mode, token, first: this.#firstOf(mode, task.works.length > 1), prepared: this.#prepared, whole, longReads: this.#longReads }
     const transaction = new Transaction(session, this.#dialect, options)
     let computed: Array<PartOutcome<Result>> | undefined
     let sentAt = 0
@@ -294,8 +294,8 @@ export class PostgresConnection implements SqlConnection {
   }
 
   /** What a transaction begins with. */
-  #firstOf(mode: TransactionMode): string[] {
-    if (mode === 'write') return [limitsOn(this.#timeline, this.#limits)]
+  #firstOf(mode: TransactionMode, several: boolean): string[] {
+    if (mode === 'write') return [limitsOn(this.#timeline, several ? `${this.#limits}, ${byIndex}` : this.#limits)]
     return mode === 'heartbeat' ? this.#timelineCheck() : []
   }
 

@@ -3,11 +3,14 @@ import { entryMatches, metadataMatches } from '../sql/queries.ts'
 import { sql, threadColumns } from '../sql/sql.ts'
 import { texts } from '../sql/texts.ts'
 import { rewritten } from './rewritten.ts'
+import type { StatementTypes } from './wire/batch.ts'
 
 /** The statements of `store/sql` are in SQLite's dialect; this class knows them in that of PostgreSQL. */
 export class Dialect {
   /** The schema of all tables, quoted. No statement relies on `search_path`, which poolers share between clients. */
   readonly schema: string
+  /** The types of the values of statements that were executed. */
+  readonly types: StatementTypes = new Map()
   readonly #known = new Map<string, string>()
   #epochFloor = 0
 

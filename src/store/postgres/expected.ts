@@ -2,7 +2,8 @@ import type { SqlAnswer, SqlStatement } from '../sql/replay/known-answers.ts'
 import type { ExpectedThread } from '../sql/recent.ts'
 import { runColumns, sql, threadColumns } from '../sql/sql.ts'
 import type { SqlValue } from '../sql/statements.ts'
-import { arrayOf, type PlacedStatement } from './batch.ts'
+import { arrayOf } from './bulk/arrays.ts'
+import type { PlacedStatement } from './bulk/statements.ts'
 import type { Dialect } from './dialect.ts'
 
 /** The most threads that are remembered, and the most characters of the texts of one. */

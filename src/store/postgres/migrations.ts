@@ -1,6 +1,6 @@
 import { sleep, systemClock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { WireStatement } from './batch.ts'
+import type { WireStatement } from './wire/batch.ts'
 import type { Dialect } from './dialect.ts'
 import { steps } from './schema.ts'
 import type { Session } from './sessions.ts'

@@ -1,4 +1,4 @@
-import { editSchema } from '../sql/edits/schema.ts'
+import { editSchema, promptBlockSchema } from '../sql/edits/schema.ts'
 import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
@@ -92,4 +92,4 @@ ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
   translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage,
-  translateTables(scoreOriginSchema)]
+  translateTables(scoreOriginSchema), translateTables(promptBlockSchema)]

@@ -1,8 +1,8 @@
 import { sleep, systemClock } from '../../base/clock.ts'
 import { HeedError, packageError } from '../../base/errors.ts'
-import { Batch, type ParsedNames, type WireAnswer, type WireConnection, type WireStatement } from './batch.ts'
 import { isLost, sqlState } from './errors.ts'
 import { isOtherTimeline } from './failover/timeline.ts'
+import { Batch, type Prepared, type StatementTypes, type WireAnswer, type WireConnection, type WireStatement } from './wire/batch.ts'
 
 /** As much of a client of `pg` as is used. Written out: published types need no package that may not be there. */
 export interface PgClient {
@@ -43,7 +43,7 @@ const usualPool = 10
 /** How long the server may take to close a connection. */
 const endMs = 2_000
 
-const parsedNames = new WeakMap<object, ParsedNames>()
+const preparedBy = new WeakMap<object, Prepared>()
 
 /** One connection, in the hands of one transaction. */
 export class Session {
@@ -56,11 +56,11 @@ export class Session {
     this.#release = release
   }
 
-  /** Executes the statements in one round trip. Those without names are not prepared. */
-  async batch(statements: readonly WireStatement[]): Promise<WireAnswer[]> {
-    const parsed = parsedNames.get(this.#client) ?? new Map<string, boolean>()
-    parsedNames.set(this.#client, parsed)
-    const batch = new Batch(statements, parsed)
+  /** Executes the statements in one round trip. Those without names are not prepared. `types` then has those of their values. */
+  async batch(statements: readonly WireStatement[], types?: StatementTypes): Promise<WireAnswer[]> {
+    const prepared: Prepared = preparedBy.get(this.#client) ?? new Map()
+    preparedBy.set(this.#client, prepared)
+    const batch = new Batch(statements, prepared, types)
     // A process that was paused reads an answer that has arrived before it gives up.
     const timer = setTimeout(() => setImmediate(() => answered || this.#destroy()), roundTripMs)
     let answered = false

@@ -4,12 +4,16 @@ import type { SqlAnswer, SqlStatement } from '../sql/replay/known-answers.ts'
 import { SpeculationFailed, type RoundTrip } from '../sql/replay/replay.ts'
 import { sql as texts } from '../sql/sql.ts'
 import type { KeyedTable, LockedDomain, SqlValue, ThreadsLock } from '../sql/statements.ts'
-import { arrayOf, gathered, sideBySide, type WireAnswer, type WireStatement } from './batch.ts'
+import { arrayOf } from './bulk/arrays.ts'
+import { gatheredReads } from './bulk/reads.ts'
+import type { PlacedStatement } from './bulk/statements.ts'
+import { gathered, sideBySide } from './bulk/writes.ts'
 import type { Dialect } from './dialect.ts'
 import { isOfValues, isRefutedGuess, sqlState } from './errors.ts'
 import { condition } from './expected.ts'
 import type { Session } from './sessions.ts'
 import { isOtherTimeline, onTimeline, type Timeline } from './failover/timeline.ts'
+import type { WireAnswer, WireStatement } from './wire/batch.ts'
 
 /** Names of prepared statements, by text. */
 const names = new Map<string, string>()
@@ -46,6 +50,12 @@ export async function limitsOf(session: Session): Promise<string> {
   }
   return limiting(known)
 }
+
+/**
+ * Of a transaction of several works, whose statements take lists: the planner does not know their lengths, and would read a whole table
+ * that is small when the statement is prepared, also when it is large later.
+ */
+export const byIndex = ['seqscan', 'hashjoin', 'mergejoin'].map((name) => `set_config('enable_${name}', 'off', true)`).join(', ')
 
 /** The first statement of a write transaction: its limits, and that the server is on the timeline which this process knows. */
 export function limitsOn(timeline: Timeline, limit: string): string {
@@ -109,30 +119,42 @@ export class Transaction {
   async execute({ statements, ahead, last }: RoundTrip): Promise<{ answers: SqlAnswer[]; ahead: SqlAnswer[] }> {
     if (this.trips === 0) {
       this.#first = statements[0]?.sql ?? ''
-      if (this.#longReads.has(this.#first)) this.#whole = false
+      if (statements.some(({ sql }) => this.#longReads.has(sql))) this.#whole = false
     }
     if (this.#whole) return { answers: await this.#readWhole(statements), ahead: [] }
     if (last) return this.#writeLast(statements)
     const begin = this.#begin()
     const locks = statements.findLastIndex(({ kind }) => kind === 'lock') + 1
-    const sent = statements.map((statement) => {
-      const { kind, sql, args } = statement
-      if (kind === 'lock') return this.#statement(sql, args)
-      if (kind !== 'read') this.#wrote = true
-      return this.#statement(this.#dialect.translate(sql), args)
+    if (statements.slice(locks).some(({ kind }) => kind !== 'read')) this.#wrote = true
+    const placed = statements.map(({ kind, sql, args }) => ({ text: kind === 'lock' ? sql : this.#dialect.translate(sql), values: args }))
+    // Reads ahead, and those before the first write of their work, see what was there before all writes of this round trip.
+    const writing = new Set<number>()
+    const isEarly = statements.map(({ kind, part = 0 }, at) => {
+      if (at >= locks && kind !== 'read') writing.add(part)
+      return at >= locks && !writing.has(part)
     })
-    const early = ahead.map(({ threadId, sql, args }) => {
-      const text = sql === texts.thread ? this.#dialect.translate(sql) : this.#dialect.translateAhead(sql)
-      return this.#statement(text, sql.includes('?') ? [threadId, ...args] : [])
-    })
-    const all = [...begin, ...sent.slice(0, locks), ...early, ...sent.slice(locks)]
-    const answers = await this.#send(all, { last: false, guessed: statements.length > 1 })
-    const from = begin.length + locks
-    const rest = from + early.length
+    const reads = this.#gathered([...ahead.map((one) => this.#placedAhead(one)), ...placed.filter((_, at) => isEarly[at])])
+    const first = [...begin, ...placed.slice(0, locks).map(({ text, values }) => this.#statement(text, values))]
+    const late = placed.filter((_, at) => at >= locks && !isEarly[at]).map(({ text, values }) => this.#statement(text, values))
+    const answers = await this.#send([...first, ...reads.statements, ...late], { last: false, guessed: statements.length > 1 })
+    const [locked, read] = [answers.slice(begin.length, first.length), answers.slice(first.length)]
+    const early = reads.answers(read.splice(0, reads.statements.length))
+    const own = early.slice(ahead.length)
     return {
-      answers: [...answers.slice(begin.length, from), ...answers.slice(rest, rest + sent.length - locks)].map(answerOf),
-      ahead: answers.slice(from, rest).map(answerOf),
+      answers: statements.map((_, at) => answerOf((at < locks ? locked[at] : isEarly[at] ? own.shift() : read.shift()) ?? noAnswer)),
+      ahead: early.slice(0, ahead.length).map(answerOf),
     }
+  }
+
+  #placedAhead({ threadId, sql, args }: RoundTrip['ahead'][number]): PlacedStatement {
+    const text = sql === texts.thread ? this.#dialect.translate(sql) : this.#dialect.translateAhead(sql)
+    return { text, values: sql.includes('?') ? [threadId, ...args] : [] }
+  }
+
+  /** Reads that see the same database, as few statements. */
+  #gathered(reads: readonly PlacedStatement[]): { statements: WireStatement[]; answers(sent: readonly WireAnswer[]): WireAnswer[] } {
+    const { statements, answers } = gatheredReads(reads, this.#dialect.types)
+    return { statements: statements.map(({ text, values, numbered }) => ({ ...this.#statement(text, values), numbered })), answers }
   }
 
   /** The last round trip of a transaction. If it is the only one, it locks and checks what it expects to read, writes, and commits. */
@@ -141,17 +163,16 @@ export class Transaction {
     const locks = statements.filter(({ kind }) => kind === 'lock').map(({ sql, args }) => this.#statement(sql, args))
     const parts = [...Map.groupBy(statements, ({ part = 0 }) => part).values()]
     // What a locked row has is read by a later statement: one that waits for a lock sees what was there before it waited.
-    const checks = parts.flatMap((part) => {
+    const checks = this.#gathered(parts.flatMap((part) => {
       const reads = part.flatMap(({ sql, args, expected }) => (expected ? { sql, args, expected } : []))
       return reads.length === 0 ? [] : [condition(this.#dialect, reads)]
-    })
-    const writes = parts.map((part) => part.filter(({ kind }) => kind === 'run' || kind === 'execute').map(({ kind, sql, args }) => {
-      const text = this.#dialect.translate(sql)
-      return { text: kind === 'run' ? asserted(text) : text, values: args }
     }))
-    const sent = [...checks, ...gathered(sideBySide(writes))].map(({ text, values }) => this.#statement(text, values))
+    const writes = parts.map((part) => part.filter(({ kind }) => kind === 'run' || kind === 'execute').map(({ kind, sql, args }) => (
+      { text: this.#dialect.translate(sql), values: args, asserted: kind === 'run' }
+    )))
+    const sent = gathered(sideBySide(writes), this.#dialect.types).map(({ text, values }) => this.#statement(text, values))
     this.#wrote = true
-    await this.#send([...begin, ...locks, ...sent, ...this.#end()], { last: true, guessed: statements.length > 1 })
+    await this.#send([...begin, ...locks, ...checks.statements, ...sent, ...this.#end()], { last: true, guessed: statements.length > 1 })
     return { answers: [], ahead: [] }
   }
 
@@ -161,11 +182,12 @@ export class Transaction {
       if (this.#longReads.size < mostLongReads) this.#longReads.add(this.#first)
       throw new SpeculationFailed('the read needs another round trip')
     }
-    const sent = statements.map(({ sql, args }) => this.#statement(this.#dialect.translate(sql), args))
+    const reads = this.#gathered(statements.map(({ sql, args }) => ({ text: this.#dialect.translate(sql), values: args })))
+    const sent = reads.statements
     const [begin, end] = sent.length > 1 ? [[this.#statement(begins.read)], [this.#statement('COMMIT')]] : [[], []]
     const answers = await this.#send([...begin, ...sent, ...end], { last: false, guessed: sent.length > 1 })
     this.#begun = false
-    return answers.slice(begin.length, begin.length + sent.length).map(answerOf)
+    return reads.answers(answers.slice(begin.length, begin.length + sent.length)).map(answerOf)
   }
 
   /** Ends the transaction. One that wrote nothing needs no answer. */
@@ -204,7 +226,7 @@ export class Transaction {
     this.trips += 1
     if (last) this.committing = true
     try {
-      const answers = await this.#session.batch(statements)
+      const answers = await this.#session.batch(statements, this.#dialect.types)
       // In a transaction that failed before, COMMIT answers ROLLBACK and no error.
       if (last && answers.at(-1)?.tag !== 'COMMIT') {
         throw new HeedError('store_failed', 'The transaction was rolled back.', { retryable: true })
@@ -226,23 +248,10 @@ export class Transaction {
   }
 }
 
+const noAnswer: WireAnswer = { rows: [], changes: 0, tag: '', numbers: [] }
+
 function answerOf({ rows, changes }: WireAnswer): SqlAnswer {
   return { rows, changes, lastInsertRowid: 0 }
-}
-
-const assertedTexts = new Map<string, string>()
-
-/** Fails unless the statement changes one row: with `22012`, or with `23505` where it inserts a row that is there already. */
-function asserted(text: string): string {
-  let known = assertedTexts.get(text)
-  if (known === undefined) assertedTexts.set(text, (known = assertedText(text)))
-  return known
-}
-
-function assertedText(text: string): string {
-  const [, inserts] = /^(\s*INSERT INTO [^;]+ VALUES \([^;]+\))\s+ON CONFLICT \([\w, ]+\) DO NOTHING\s*$/.exec(text) ?? []
-  if (inserts !== undefined) return inserts
-  return `WITH changed AS (${text} RETURNING 1) SELECT 1 / CASE WHEN count(*) = 1 THEN 1 ELSE 0 END AS one FROM changed`
 }
 
 /** How many keys a transaction reserves at once. Those that it does not use are not used again. */

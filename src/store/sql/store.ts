@@ -3,7 +3,10 @@ import { HeedError } from '../../base/errors.ts'
 import { storeWork } from '../../base/promises.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { AgentVersion, EditQuery, NewRelease, NewRollback, NewVersion, Release } from '../../editor/contract.ts'
+import type {
+  DeletedVersions, EditQuery, EditSubject, NewRelease, NewRollback, NewVersion, RunEdit, RunToEdit, StoredRelease, StoredVersion, TriedVersion,
+  VersionQuery,
+} from '../../editor/contract.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, MeantThread,
@@ -37,7 +40,7 @@ import { pruneStore, type PruneOptions, type PruneResult, type Retention } from 
 import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
 import { foreseeCommit, foreseeSend } from './foresight.ts'
 import {
-  getAgentVersion, listAgentVersions, listReleases, publishAgent, rollBackAgent, saveAgentVersion,
+  deleteVersions, editOfRun, getVersion, listBlockUsers, listPromptBlocks, listReleases, listVersions, publishVersion, rollBackVersion, saveVersion,
 } from './edits/edits.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {
@@ -396,28 +399,44 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#read((_, statements) => listScores(statements, query))
   }
 
-  saveAgentVersion(draft: NewVersion): ReturnType<ThreadStore['saveAgentVersion']> {
-    return this.#write((_, statements) => saveAgentVersion(statements, draft))
+  saveVersion(draft: NewVersion): ReturnType<ThreadStore['saveVersion']> {
+    return this.#write((_, statements) => saveVersion(statements, draft))
   }
 
-  publishAgent(release: NewRelease): Promise<Release> {
-    return this.#write((_, statements) => publishAgent(statements, release))
+  publishVersion(release: NewRelease): Promise<StoredRelease> {
+    return this.#write((_, statements) => publishVersion(statements, release))
   }
 
-  rollBackAgent(rollback: NewRollback): Promise<Release> {
-    return this.#write((_, statements) => rollBackAgent(statements, rollback))
+  rollBackVersion(rollback: NewRollback): Promise<StoredRelease> {
+    return this.#write((_, statements) => rollBackVersion(statements, rollback))
   }
 
-  getAgentVersion(agentId: string, version: number): Promise<AgentVersion | null> {
-    return this.#read((_, statements) => getAgentVersion(statements, agentId, version))
+  deleteVersions(asked: DeletedVersions): Promise<number[]> {
+    return this.#write((_, statements) => deleteVersions(statements, asked))
   }
 
-  listAgentVersions(query: EditQuery): ReturnType<ThreadStore['listAgentVersions']> {
-    return this.#read((_, statements) => listAgentVersions(statements, query))
+  getVersion(of: EditSubject, version: number): Promise<StoredVersion | null> {
+    return this.#read((_, statements) => getVersion(statements, of, version))
+  }
+
+  listVersions(query: VersionQuery): ReturnType<ThreadStore['listVersions']> {
+    return this.#read((_, statements) => listVersions(statements, query))
   }
 
   listReleases(query: EditQuery): ReturnType<ThreadStore['listReleases']> {
     return this.#read((_, statements) => listReleases(statements, query))
+  }
+
+  listPromptBlocks(query: { after?: string; limit: number }): ReturnType<ThreadStore['listPromptBlocks']> {
+    return this.#read((_, statements) => listPromptBlocks(statements, query))
+  }
+
+  listBlockUsers(blockId: string): Promise<string[]> {
+    return this.#read((_, statements) => listBlockUsers(statements, blockId))
+  }
+
+  editOfRun(run: RunToEdit, tried?: TriedVersion): Promise<RunEdit | undefined> {
+    return this.#read((_, statements) => editOfRun(statements, run, tried))
   }
 
   // As a storage

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema, workflowUsageSchema } from '../sql/usage.ts'
-import { editSchema } from '../sql/edits/schema.ts'
+import { editSchema, promptBlockSchema } from '../sql/edits/schema.ts'
 import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
@@ -15,6 +15,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
   workflowSchema, scoreSchema, editSchema, workflowUsageSchema, scoreOriginSchema,
+  promptBlockSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

@@ -9,14 +9,14 @@ import type { Tripwire } from '../../processors/processor.ts'
 import type { Chunk, FinishReason, Usage } from '../../message/chunk.ts'
 import { failedResult, type RunResult } from '../../run/output/run-result.ts'
 import { toolCallOf, toolResultOf } from '../../run/step/step-result.ts'
-import type { RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
+import type { Decided, RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
 import { abortThread } from '../control/abort.ts'
 import { lost } from '../runtime/rewind.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { unlessMissing } from '../send/queue.ts'
 import type { LocalCall } from '../send/waiters.ts'
-import { committedChunks, compareCursors, finalChunks, parseCursor } from '../stream/retained-chunks.ts'
+import { committedChunks, compareCursors, finalChunks, formatCursor, maxIndex, parseCursor } from '../stream/retained-chunks.ts'
 import { subscribe, type AgentThreadSubscription } from '../stream/subscription.ts'
 
 /** How often the store is read for a run without a host here. */
@@ -28,8 +28,9 @@ export class RunFollower {
   readonly #scope: Scope
   readonly #runId: string
   readonly #emit: (chunk: Chunk) => void
+  readonly #waits: DecidedCall | undefined
   #segmentEnd: Promise<boolean>
-  #unfollow: () => void = () => {}
+  #unfollow: () => unknown = () => {}
   #over = false
   /** Set when the run was first found in another process. From then on all chunks come from it, in one order. */
   #remote: RemoteRun | undefined
@@ -40,11 +41,14 @@ export class RunFollower {
   /** The result of the last segment that ended here. */
   result: RunResult | undefined
 
-  constructor(runtime: ThreadRuntime, scope: Scope, runId: string, emit: (chunk: Chunk) => void) {
+  /** `waits`: the run is suspended, and its next segment is followed in whichever process it begins. */
+  constructor(runtime: ThreadRuntime, scope: Scope, runId: string, emit: (chunk: Chunk) => void, waits?: DecidedCall) {
     this.#runtime = runtime
     this.#scope = scope
     this.#runId = runId
     this.#emit = emit
+    this.#waits = waits
+    if (waits) this.#remote = new RemoteRun(runtime, scope, runId, waits.cursor, emit)
     this.#segmentEnd = this.#followHere()
   }
 
@@ -132,7 +136,7 @@ export class RunFollower {
   async #readRun(signalId: string | undefined): Promise<RunRow | undefined> {
     const { store } = this.#runtime
     const run = await unlessMissing(store.getRun(this.#scope, this.#runId), null)
-    if (run) return run.status === 'running' ? undefined : run
+    if (run) return run.status === 'running' || this.#waitsBeside(run) ? undefined : run
     const mail = signalId === undefined ? null : await unlessMissing(store.getSignal(this.#scope, signalId), null)
     if (mail?.state === 'pending' || mail?.state === 'taken') return undefined
     if (this.#runtime.lease.hasBegunAnew) throw lost(`Run ${this.#runId} is not stored any more`)
@@ -140,6 +144,45 @@ export class RunFollower {
       details: { runId: this.#runId },
     })
   }
+
+  /** Whether the run still waits for decisions about other calls. */
+  #waitsBeside({ status, suspended }: RunRow): boolean {
+    const decided = this.#waits?.toolCallId
+    return status === 'suspended' && suspended.some(({ toolCallId, decision }) => toolCallId === decided && decision !== undefined)
+  }
+}
+
+/** A decided call of a run that waits for more decisions, and the cursor of the last chunk before them. */
+interface DecidedCall {
+  toolCallId: string
+  cursor: string
+}
+
+/**
+ * Lets the caller of a decision follow a run that waits for more of them: the last one may be made in another process, where the run then
+ * continues. `unfollow` ends what follows it here; a run that has continued here is followed already.
+ */
+export async function followSuspended(
+  runtime: ThreadRuntime, { runId, toolCallId }: Pick<Decided, 'runId' | 'toolCallId'>, caller: LocalCall, unfollow: () => boolean,
+): Promise<void> {
+  const run = await runtime.store.findRun(runId)
+  const thread = run && (await runtime.store.getThread(run))
+  if (!run || !thread || !unfollow()) return
+  const epoch = thread.status === 'suspended' ? thread.epoch : thread.epoch - 1
+  let hasContinued = false
+  const emit = (chunk: Chunk) => {
+    hasContinued ||= chunk.type !== 'abort' && chunk.type !== 'tool-output-denied'
+    caller.emit(chunk)
+  }
+  const cursor = formatCursor({ epoch, index: maxIndex })
+  const follower = new RunFollower(runtime, { threadId: run.threadId }, runId, emit, { toolCallId, cursor })
+  settleAtEnd(runtime, follower, {
+    ...caller,
+    resolve: (result) => {
+      if (result.finishReason !== 'aborted' || hasContinued) caller.resolve(result)
+      else caller.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
+    },
+  })
 }
 
 /**
@@ -149,7 +192,10 @@ export class RunFollower {
 export function followToEnd(runtime: ThreadRuntime, run: { threadId: string; runId: string; step: number }, caller: LocalCall): void {
   const { threadId, runId, step } = run
   caller.emit({ type: 'data-run-resumed', runId, data: { step } })
-  const follower = new RunFollower(runtime, { threadId }, runId, (chunk) => caller.emit(chunk))
+  settleAtEnd(runtime, new RunFollower(runtime, { threadId }, runId, (chunk) => caller.emit(chunk)), caller)
+}
+
+function settleAtEnd(runtime: ThreadRuntime, follower: RunFollower, caller: LocalCall): void {
   follower
     .end(undefined, unaborted)
     .then(

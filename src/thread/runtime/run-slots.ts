@@ -1,9 +1,11 @@
 import { HeedError, describe } from '../../base/errors.ts'
+import { untilAborted } from '../../base/promises.ts'
 import { Slots, type Release } from '../../base/slots.ts'
 import { activeCall } from '../../run/tools/active-call.ts'
 import { threadsAbove } from '../../store/contract/thread-row.ts'
 import type { Send } from '../../store/contract/threads.ts'
 import { callerQuota } from '../../store/contract/usage.ts'
+import { unlessAborted } from '../send/turns.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** How many runs a process has at most. */
@@ -152,23 +154,23 @@ export class RunSlots {
     })
   }
 
-  /** A slot for a run without a thread, which no other process can run. */
-  async enterEphemeral(runId: string, closing: AbortSignal): Promise<Release> {
+  /** A slot for a run without a thread, which no other process can run. Rejects when the call is aborted, or its process closes. */
+  async enterEphemeral(closing: AbortSignal, abortSignal: AbortSignal | undefined): Promise<Release> {
     if (activeCall()) return noSlot
     const slot = this.#pool.slots.take('')
     if (slot) return slot
     if (this.#isOverloaded) throw overloaded()
-    return new Promise((resolve, reject) => {
-      const onClose = () => {
-        this.#pool.slots.cancel(runId)
-        reject(closing.reason as Error)
-      }
-      closing.addEventListener('abort', onClose, { once: true })
-      this.#pool.slots.wait('', runId, (release) => {
-        closing.removeEventListener('abort', onClose)
-        resolve(release)
-      })
-    })
+    const { slots } = this.#pool
+    // Not the id of the run: a caller may give several runs without a thread the same.
+    const id = this.#runtime.newId()
+    const turn = new Promise<Release>((resolve) => slots.wait('', id, resolve))
+    const giveBack = (release: Release) => release()
+    try {
+      return await unlessAborted(untilAborted(turn, closing, giveBack), abortSignal, giveBack)
+    } catch (error) {
+      slots.cancel(id)
+      throw error
+    }
   }
 
   /** The caller is a request to the server, and as much waits as may. */

@@ -9,6 +9,7 @@ import type { RunSetup } from '../../run/loop/run-contract.ts'
 import type { Editable, RunEdit, RunEditor } from '../../editor/contract.ts'
 import type { AgentScorers } from '../../scorers/contract.ts'
 import type { NewScore } from '../../store/contract/scores.ts'
+import type { ScheduleRecord } from '../../store/contract/schedules.ts'
 import type { BegunRun, Fence, MailboxRow, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
@@ -31,6 +32,8 @@ export interface Runnable {
   readonly scorers?: ((options: Pick<AgentExecutionOptions, 'requestContext'>) => AgentScorers | Promise<AgentScorers>) | undefined
   /** What an editor may change of it. */
   readonly editable?: Editable
+  /** The keys that it declares in `requestContextSchema`: what templates of its versions may read. */
+  contextKeys?(): Promise<readonly string[]>
   /** Whether a processor of the agent may reject input. */
   readonly canRejectInput?: boolean
   /**
@@ -38,6 +41,11 @@ export interface Runnable {
    * a commit has ended the run.
    */
   perform?(seat: RunSeat): Promise<void>
+  /**
+   * Begins what an occurrence of a schedule begins in place of a send, and returns its id; undefined where the signal is to be sent. Called
+   * again for an occurrence that was not recorded as sent.
+   */
+  begin?(schedule: ScheduleRecord, at: number): Promise<string | undefined>
   /** What is recorded of such work when its run is parked, and the chunk that says so. */
   parked?(
     begun: BegunRun, store: ThreadStore, error: HeedError,

@@ -90,7 +90,8 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   /** What subscribers receive beside the streams of their threads. */
   readonly sideChunks = new SideChunks()
   readonly runSlots: RunSlots
-  closing = false
+  readonly #stop = new AbortController()
+  #closed: Promise<void> | undefined
   #draining = false
   /** The store can be called without waiting. */
   isOpen = false
@@ -135,6 +136,15 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
   /** This process claims no thread any more, and its runs end at their next boundary: it is about to close. */
   get draining(): boolean {
     return this.#draining || this.closing
+  }
+
+  get closing(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  /** Aborts with the error that callers receive as soon as this process begins to close: a function of an agent may never settle. */
+  get stopping(): AbortSignal {
+    return this.#stop.signal
   }
 
   addActive({ runId, agentId, threadId, resourceId }: Pick<RunRow, 'runId' | 'agentId' | 'threadId' | 'resourceId'>): void {
@@ -268,18 +278,22 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
 
   /**
    * Stops running: threads continue in the next process that opens the store. Accepted signals stay accepted; that process determines their
-   * outcome.
+   * outcome. All calls resolve when it is closed.
    */
-  async close(): Promise<void> {
-    if (this.closing) return
-    this.closing = true
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    const closed = new HeedError('closed', 'This Heed was closed.')
+    this.#stop.abort(closed)
     this.runSlots.stop()
     this.lease.stop()
     this.#sweeper.stop()
     this.#laterClaims.stop()
     this.peers.stopWaiting()
     await Promise.all(this.#services.map((service) => service.close()))
-    const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#unfinished]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
     const work = [...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close()]
@@ -299,7 +313,10 @@ export class ThreadRuntime extends RegisteredAgents implements RunEnvironment {
     this.#sweeper.stop()
     if (!this.#store) return
     try {
-      await this.#store.resign(this.owner)
+      await this.#store.resign(this.owner).catch((error: unknown) => {
+        // Other code has closed the store: the leases expire.
+        if (!isClosed(error)) throw error
+      })
       // Senders that receive their answer only now can still flush.
       await this.sends.inFlight.whenIdle()
     } finally {

@@ -1,4 +1,4 @@
-import type { JSONObject, JSONValue } from '../../base/json.ts'
+import { isStorable, type JSONObject } from '../../base/json.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import type { Send } from '../../store/contract/threads.ts'
@@ -28,12 +28,12 @@ export function storedOptions(agent: Runnable, options: AgentExecutionOptions): 
   const bound: string[] = []
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined || key === 'requestContext' || key === 'abortSignal') continue
-    if (isJSON(value, 0)) storable[key] = value
+    if (isStorable(value)) storable[key] = value
     else bound.push(key)
   }
   const context: JSONObject = {}
   for (const [key, value] of options.requestContext?.entries() ?? []) {
-    if (isJSON(value, 0)) context[key] = value
+    if (isStorable(value)) context[key] = value
     else if (value !== undefined) bound.push(contextPrefix + key)
   }
   if (Object.keys(context).length > 0) storable.requestContext = context
@@ -60,16 +60,6 @@ export function restoreOptions(stored: JSONObject, here: AgentExecutionOptions |
     options: { ...(options as AgentExecutionOptions), ...context, ...here },
     lost: !here && Array.isArray(bound) ? bound.filter((name) => typeof name === 'string') : [],
   }
-}
-
-function isJSON(value: unknown, depth: number): value is JSONValue {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
-  if (typeof value === 'number') return Number.isFinite(value)
-  if (typeof value !== 'object' || depth > 16) return false
-  if (Array.isArray(value)) return value.every((item) => isJSON(item, depth + 1))
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return false
-  return Object.values(value).every((item) => item === undefined || isJSON(item, depth + 1))
 }
 
 /** The options with the memory options of this request. A window that the call itself sets takes precedence. */

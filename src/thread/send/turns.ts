@@ -1,4 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
+import { untilAborted } from '../../base/promises.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
@@ -34,8 +35,9 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   checkAwaitable(runtime, threadId)
   // A call belongs to this process, which begins no further run.
   if (runtime.draining) throw closed()
-  call.options.abortSignal?.throwIfAborted()
-  const options = await resolveMemoryOptions(agent, call.options)
+  const { abortSignal } = call.options
+  if (abortSignal?.aborted) throw abortedBefore(abortSignal)
+  const options = await unlessAborted(resolveMemoryOptions(agent, call.options), abortSignal)
   if (options.runId !== undefined) await checkRunId(runtime, options.runId, threadId)
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
@@ -64,6 +66,26 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   result.finally(() => runtime.keepAlive.end()).catch(() => {})
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
   return { result }
+}
+
+/**
+ * What a call needs before its run begins. Rejects on abort, also while a function of the agent never settles. What is known in this turn
+ * of the event loop counts in any case: a run that was aborted before it began reports it itself. `late` receives what is found after that.
+ */
+export async function unlessAborted<T>(
+  found: T | Promise<T>, signal: AbortSignal | undefined, late?: (value: T) => void,
+): Promise<T> {
+  if (!signal) return found
+  try {
+    return await untilAborted(Promise.resolve(found), signal, late)
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+    throw abortedBefore(signal)
+  }
+}
+
+function abortedBefore({ reason }: AbortSignal): HeedError {
+  return new HeedError('aborted', 'The call was aborted before its run began.', { cause: reason })
 }
 
 /** Rejects a call of a tool on its own thread, or on one above it: the run there waits for the tool, and the call waits for the run. */
@@ -109,7 +131,7 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: QueuedCall, signal: Abort
       (cancelled) => {
         if (cancelled.length === 0) return
         runtime.waiters.takeCall(threadId, id)
-        queued.reject(new HeedError('aborted', 'The call was aborted before its run began.', { cause: signal.reason }))
+        queued.reject(abortedBefore(signal))
       },
       (error: unknown) => {
         if (!runtime.closing) runtime.logger.error('an aborted call could not be cancelled', { threadId, error: String(error) })

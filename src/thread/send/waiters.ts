@@ -6,8 +6,8 @@ import type { Context } from '../../tracing/telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { KeepAlive } from '../../base/promises.ts'
 
-/** How many suspended runs retain the options that only this process has. Older ones continue with the stored options. */
-const maxRetainedRuns = 10_000
+/** How many suspended runs, and queued signals, retain the options that only this process has. Older ones have the stored options. */
+const maxRetained = 10_000
 
 /** The parts of a run that only this process has: its caller, and options that are not JSON. */
 export interface LocalCall {
@@ -29,6 +29,8 @@ interface OutcomeWaiters {
 export class Waiters {
   readonly #outcomes = new ByThread<OutcomeWaiters>()
   readonly #options = new ByThread<AgentExecutionOptions>()
+  /** Queued signals with options, in the order of their outcomes: that another process has run one is not heard of here. */
+  readonly #queued = new Map<string, { threadId: string; signalId: string }>()
   readonly #calls = new ByThread<{ call: LocalCall; accepted: boolean }>()
   /** Signals and calls that other processes resolve. They keep this process alive. */
   readonly #remote = new ByThread<true>()
@@ -69,7 +71,17 @@ export class Waiters {
     for (const resolve of this.#outcomes.take(threadId, signalId)?.waiting ?? []) resolve(outcome)
     this.#endRemoteWait(threadId, signalId)
     // The options of a queued signal are needed when its run begins.
-    if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
+    if (outcome.action === 'queued') this.#retainQueued(threadId, signalId)
+    else if (this.#options.take(threadId, signalId)) this.#queued.delete(keyOf(threadId, signalId))
+  }
+
+  #retainQueued(threadId: string, signalId: string): void {
+    if (!this.#options.get(threadId, signalId)) return
+    this.#queued.set(keyOf(threadId, signalId), { threadId, signalId })
+    const [oldest] = this.#queued.size > maxRetained ? this.#queued : []
+    if (!oldest) return
+    this.#queued.delete(oldest[0])
+    this.#options.take(oldest[1].threadId, oldest[1].signalId)
   }
 
   /** The options of a run that a signal may start, as this process has them. */
@@ -108,14 +120,16 @@ export class Waiters {
     return this.#calls.take(threadId, signalId)?.call
   }
 
-  /** A caller that follows a run from where it is continued. */
-  follow(runId: string, call: LocalCall): () => void {
+  /** A caller that follows a run from where it is continued. Returns a function that ends this; it returns whether the run still waited. */
+  follow(runId: string, call: LocalCall): () => boolean {
     const followers = this.#followers.get(runId) ?? []
     followers.push(call)
     this.#followers.set(runId, followers)
     return () => {
-      followers.splice(followers.indexOf(call), 1)
-      if (followers.length === 0 && this.#followers.get(runId) === followers) this.#followers.delete(runId)
+      const isWaiting = this.#followers.get(runId) === followers && followers.includes(call)
+      if (isWaiting) followers.splice(followers.indexOf(call), 1)
+      if (isWaiting && followers.length === 0) this.#followers.delete(runId)
+      return isWaiting
     }
   }
 
@@ -128,7 +142,7 @@ export class Waiters {
   /** A run that is suspended in this process may continue here with its tools, callbacks and context. */
   retainOptions(runId: string, options: AgentExecutionOptions): void {
     this.#retained.set(runId, options)
-    const oldest = this.#retained.size > maxRetainedRuns ? this.#retained.keys().next().value : undefined
+    const oldest = this.#retained.size > maxRetained ? this.#retained.keys().next().value : undefined
     if (oldest !== undefined) this.#retained.delete(oldest)
   }
 
@@ -180,11 +194,16 @@ export class Waiters {
     for (const { call } of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
+    this.#queued.clear()
     for (const _ of this.#remote.drain()) this.#keepAlive.end()
     this.#followers.clear()
     this.#retained.clear()
     this.#closed.abort(error)
   }
+}
+
+function keyOf(threadId: string, signalId: string): string {
+  return JSON.stringify([threadId, signalId])
 }
 
 class ByThread<T> {

@@ -13,6 +13,9 @@ export interface Cursor {
   index: number
 }
 
+/** Above every index of a chunk. */
+export const maxIndex = 999_999_999_999_999
+
 export function formatCursor({ epoch, index }: Cursor): string {
   return `${epoch}.${index}`
 }

@@ -4,7 +4,9 @@ import { copyPlain, type JSONValue } from '../../base/json.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
+import { Execution, firstTurn } from '../execution.ts'
+import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
+import { callEndHooks, hasEndHooks } from '../hooks.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
 import { isOver } from '../plan/machine.ts'
 import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
@@ -132,9 +134,11 @@ class MemoryRun implements ExecutionHost {
   #execution: Execution | undefined
   #timer: Timer | undefined
   #rest = Promise.withResolvers<void>()
+  /** Of hooks that are called behind the end. */
+  readonly #hooks = new AbortController()
 
   constructor(
-    graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, rows = [] }: RunStart, clock: Clock,
+    graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart, clock: Clock,
     readers: Readers = new Set(),
   ) {
     this.clock = clock
@@ -146,6 +150,7 @@ class MemoryRun implements ExecutionHost {
     this.resourceId = resourceId
     const now = clock.now()
     this.head = { workflowId: graph.id, runId, status: 'pending', generation: 0, state, createdAt: now, updatedAt: now }
+    if (perStep) Object.assign(this.head, firstTurn(turn))
   }
 
   get isActive(): boolean {
@@ -183,8 +188,16 @@ class MemoryRun implements ExecutionHost {
     this.#rest.resolve()
     this.#rest = Promise.withResolvers()
     const due = [...this.#rows.values()].flatMap((row) => (row.status === 'waiting' && row.dueAt !== undefined ? row.dueAt : []))
-    if (isOver(status) || due.length === 0) return
+    if (isOver(status)) void this.#callHooks()
+    if (isOver(status) || status === 'paused' || due.length === 0) return
     this.#timer = this.clock.after(Math.max(0, Math.min(...due) - this.clock.now()), () => this.#wake({ type: 'wake' }))
+  }
+
+  async #callHooks(): Promise<void> {
+    const stored = this.stored()
+    if (!hasEndHooks(this.#graph, stored.head)) return
+    // The run was deleted: nobody calls them again.
+    await callEndHooks(this.#graph, { ...stored, requestContext: this.#context }, this.#hooks.signal, this.logger).catch(() => {})
   }
 
   send(id: string, command: Command): boolean {
@@ -204,6 +217,7 @@ class MemoryRun implements ExecutionHost {
 
   end(): void {
     this.#timer?.cancel()
+    this.#hooks.abort(new HeedError('aborted', 'The run was deleted.'))
     this.#execution?.stop(new HeedError('aborted', 'The run was deleted.'))
   }
 

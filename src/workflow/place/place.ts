@@ -1,7 +1,7 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import type { Command } from '../execution.ts'
+import type { Command } from '../execution-host.ts'
 import type { WorkflowRunStatus } from '../plan/machine.ts'
 import type { StepRow } from '../plan/plan.ts'
 import type { StoredRun, WorkflowRunInfo } from './stored-run.ts'
@@ -13,6 +13,9 @@ export interface RunStart {
   input: JSONValue | undefined
   state: JSONObject
   requestContext: RequestContext
+  /** It goes on one step at a time, with this one first. */
+  perStep?: boolean
+  turn?: string | undefined
   /** What an earlier run has recorded, which this one continues. */
   rows?: StepRow[]
 }

@@ -4,15 +4,19 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import { workflowRunner } from '../../store/contract/thread-row.ts'
+import type { ScheduleRecord } from '../../store/contract/schedules.ts'
 import type { BegunRun, DecidedChild, MailboxRow, ThreadStore, WorkflowCommit } from '../../store/contract/threads.ts'
 import type { PreparedRun, Runnable, RunSeat } from '../../thread/runtime/runnable.ts'
 import { handedOver, stepError, type SettledCall } from '../call-step.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import { Execution, type Command, type ExecutionCommit, type ExecutionHost, type RunHead } from '../execution.ts'
+import { Execution, firstTurn } from '../execution.ts'
+import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
+import { callEndHooks, hasEndHooks } from '../hooks.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
 import { isOver } from '../plan/machine.ts'
 import type { StepRow } from '../plan/plan.ts'
 import type { StepSeat } from '../step.ts'
+import { inPathOrder } from './stored-run.ts'
 
 /** What a run is started with, as the options of the signal that starts it. */
 export interface StoredStart {
@@ -21,6 +25,8 @@ export interface StoredStart {
   state: JSONObject
   requestContext: JSONObject
   rows: StepRow[]
+  perStep?: boolean
+  turn?: string
 }
 
 /**
@@ -34,6 +40,8 @@ export interface RunnerSurroundings {
   logger: Logger
   /** The storage, which agents of steps inherit. */
   site: object
+  /** Starts the run of an occurrence of a schedule. Undefined for a schedule that wakes a run. */
+  startScheduled(record: ScheduleRecord, at: number): Promise<string | undefined>
   /** Wakes the run at this time, also when this process is gone. */
   wakeAt(run: { threadId: string; resourceId: string; epoch: number }, at: number): Promise<void>
 }
@@ -61,12 +69,16 @@ export class WorkflowRunner implements Runnable {
     return Promise.reject(new HeedError('unsupported_option', `'${this.id}' is a workflow: it has no model.`))
   }
 
+  begin(record: ScheduleRecord, at: number): Promise<string | undefined> {
+    return this.#surroundings.startScheduled(record, at)
+  }
+
   async perform(seat: RunSeat): Promise<void> {
-    const host = new SeatHost(seat, this.#surroundings)
+    const host = new SeatHost(seat, this.#surroundings, this.#graph())
     const taken = seat.begun.resumed ? await takenBefore(seat) : seat.begun.taken
     const loaded = await this.#load(seat, taken)
     // A signal that came after the end of the run, or to a run that was never started.
-    if (!loaded || isOver(loaded.head.status)) return host.endWithoutWork()
+    if (!loaded || (isOver(loaded.head.status) && !loaded.head.ending)) return host.endWithoutWork()
     const execution = new Execution(host, { graph: this.#graph(), ...loaded })
     host.begin(loaded)
     seat.onInterrupt(() => execution.interrupt())
@@ -83,6 +95,7 @@ export class WorkflowRunner implements Runnable {
     } finally {
       seat.signal.removeEventListener('abort', onAbort)
     }
+    if (loaded.head.ending) await host.callHooks(loaded)
   }
 
   /** The rows stay as they are: a run that is tried again finds which steps were interrupted. */
@@ -118,7 +131,7 @@ export class WorkflowRunner implements Runnable {
     const now = this.#surroundings.clock.now()
     const head: RunHead = {
       workflowId: this.#graph().id, runId: start.runId, status: 'pending', generation: 0, state: start.state,
-      createdAt: now, updatedAt: now,
+      createdAt: now, updatedAt: now, ...(start.perStep ? firstTurn(start.turn) : {}),
     }
     return {
       head, rows: new Map(start.rows.map((row) =>
@@ -171,11 +184,13 @@ class SeatHost implements ExecutionHost {
   readonly logger: Logger
   readonly #seat: RunSeat
   readonly #surroundings: RunnerSurroundings
+  readonly #graph: WorkflowGraph
   #step: number
   #loaded: Loaded | undefined
   #canceled = false
 
-  constructor(seat: RunSeat, surroundings: RunnerSurroundings) {
+  constructor(seat: RunSeat, surroundings: RunnerSurroundings, graph: WorkflowGraph) {
+    this.#graph = graph
     this.clock = surroundings.clock
     this.logger = surroundings.logger
     this.#seat = seat
@@ -206,11 +221,20 @@ class SeatHost implements ExecutionHost {
     return this.#seat.isDraining()
   }
 
-  async endWithoutWork(): Promise<void> {
+  async endWithoutWork(workflow?: WorkflowCommit): Promise<void> {
     for (;;) {
-      const { ended } = await this.#seat.commit({ step: this.#step++, end: true })
+      const { ended } = await this.#seat.commit({ step: this.#step++, end: true, ...(workflow ? { workflow } : {}) })
       if (ended) return
     }
+  }
+
+  /** The thread stays with this process until they have returned; the next one calls them again where it ends before that. */
+  async callHooks(loaded: Loaded): Promise<void> {
+    const { ending: _, ...head } = loaded.head
+    const { input, resourceId, requestContext } = loaded
+    const stored = { head, input, rows: inPathOrder(loaded.rows.values()), resourceId, requestContext }
+    await callEndHooks(this.#graph, stored, this.#seat.signal, this.logger)
+    await this.endWithoutWork(workflowCommit(head, loaded, []))
   }
 
   async commit({ rows, head, rest, dueAt }: ExecutionCommit): Promise<Command[]> {
@@ -222,9 +246,11 @@ class SeatHost implements ExecutionHost {
     }
     const loaded = this.#loaded as Loaded
     const steps = loaded.isNew ? [...loaded.rows.values()] : rows
+    const hooked = hasEndHooks(this.#graph, head)
+    if (hooked) head.ending = true
     const { taken } = await this.#seat.commit({
       step: this.#step++,
-      end: rest && !this.#canceled,
+      end: rest && !this.#canceled && !hooked,
       workflow: workflowCommit(head, loaded, steps),
     })
     loaded.isNew = false

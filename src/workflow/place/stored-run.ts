@@ -3,10 +3,10 @@ import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Usage } from '../../message/chunk.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import { chunkPayload, type WorkflowChunk } from '../chunk.ts'
-import type { RunHead } from '../execution.ts'
+import type { RunHead } from '../execution-host.ts'
 import { shapeAt, type WorkflowGraph } from '../plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from '../plan/machine.ts'
-import type { StepRow } from '../plan/plan.ts'
+import { stepAt, type StepRow } from '../plan/plan.ts'
 
 /** A run as its place has it. */
 export interface StoredRun {
@@ -19,7 +19,7 @@ export interface StoredRun {
 
 /** Whether a run has ended, or waits for a caller. */
 export function isSettled({ head: { status } }: StoredRun): boolean {
-  return isOver(status) || status === 'suspended' || status === 'parked'
+  return isOver(status) || status === 'suspended' || status === 'paused' || status === 'parked'
 }
 
 /** What a run recorded of a step. */
@@ -39,6 +39,8 @@ export interface StepRecord {
   resumedAt?: number
   /** When it goes on by itself. */
   dueAt?: number
+  /** That of the step. */
+  metadata?: Readonly<Record<string, unknown>>
 }
 
 interface Told<State> {
@@ -50,6 +52,8 @@ interface Told<State> {
   steps: Record<string, StepRecord>
   /** All of them, by their paths, in the order of their paths. */
   path: StepRecord[]
+  /** The names of the steps, as in `steps`, in the order in which they began. */
+  stepExecutionPath: string[]
   state: State
   /** What the agents of its steps took together; absent where none was asked. */
   usage?: Usage
@@ -58,11 +62,14 @@ interface Told<State> {
 /** What became of a run so far. */
 export type WorkflowResult<Output = unknown, State = unknown> = Told<State> & (
   | { status: 'success'; result: Output }
-  | { status: 'failed' | 'parked'; error: Error }
+  | { status: 'failed'; error: Error }
+  | { status: 'parked'; error: Error }
   | { status: 'tripwire'; tripwire: { reason: string; retry?: boolean; metadata?: unknown; processorId?: string } }
   /** `suspended`: the paths of the steps that a caller may resume, with what each of them asks in `suspendPayload`. */
   | { status: 'suspended'; suspended: string[]; suspendPayload: Record<string, unknown>; resumeLabels: Record<string, string> }
-  | { status: 'canceled' | 'waiting' | 'running' | 'pending' }
+  | { status: 'canceled' }
+  /** `paused`: it goes on one step at a time, and `resume()` lets it go on. */
+  | { status: 'paused' | 'waiting' | 'running' | 'pending' }
 )
 
 /** In place of chunks that are not retained. */
@@ -82,12 +89,16 @@ export interface WorkflowRunInfo {
 }
 
 export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, rows }: StoredRun): WorkflowResult<Output, State> {
-  const records = rows.filter(({ path, kind }) => !path.startsWith('!') && kind !== 'ask').map(stepRecord)
+  const records = rows.filter(({ path, kind }) => !path.startsWith('!') && kind !== 'ask').map((row) => stepRecord(graph, row))
+  const named = records.map((record) => [nameOf(graph, record.path, record.stepId), record] as const)
   const told: Told<State> = {
     runId: head.runId,
     input,
-    steps: Object.fromEntries(records.map((record) => [nameOf(graph, record.path, record.stepId), record])),
+    steps: Object.fromEntries(named),
     path: records,
+    stepExecutionPath: named.filter(([, { path }]) => stepAt(graph, path)).toSorted(
+      ([, one], [, other]) => one.startedAt - other.startedAt,
+    ).map(([name]) => name),
     state: head.state as State,
     ...(head.usage ? { usage: head.usage } : {}),
   }
@@ -107,7 +118,7 @@ export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, row
 }
 
 /** The id of a step, with those of the workflows that it is in before it. */
-function nameOf(graph: WorkflowGraph, path: string, stepId: string): string {
+export function nameOf(graph: WorkflowGraph, path: string, stepId: string): string {
   const parts = path.split('/')
   const above = parts.slice(0, -1).map((_, index) => shapeAt(graph, parts.slice(0, index + 1).join('/'))?.replace(/^\w+ /, '') ?? '?')
   return [...above, stepId].join('.')
@@ -123,7 +134,7 @@ export function inPathOrder(rows: Iterable<StepRow>): StepRow[] {
   })
 }
 
-function stepRecord(row: StepRow): StepRecord {
+function stepRecord(graph: WorkflowGraph, row: StepRow): StepRecord {
   const { path, stepId, status, attempt, startedAt } = row
   const record: StepRecord = { path, stepId, status, attempts: attempt, startedAt }
   if (row.input !== undefined) record.payload = row.input
@@ -132,11 +143,13 @@ function stepRecord(row: StepRow): StepRecord {
   if (row.suspend?.payload !== undefined) record.suspendPayload = row.suspend.payload
   if (row.resume !== undefined) record.resumePayload = row.resume
   for (const time of ['endedAt', 'suspendedAt', 'resumedAt', 'dueAt'] as const) if (row[time] !== undefined) record[time] = row[time]
+  const metadata = row.kind === 'step' ? stepAt(graph, path)?.metadata : undefined
+  if (metadata) record.metadata = metadata
   return record
 }
 
 /** The error of a run, from what is stored of it. */
-function errorOf(stored: JSONObject | undefined): Error {
+export function errorOf(stored: JSONObject | undefined): Error {
   const { code, message, details } = stored ?? {}
   const known = typeof code === 'string' ? (code as HeedErrorCode) : 'step_failed'
   return new HeedError(known, typeof message === 'string' ? message : 'The run failed.', {

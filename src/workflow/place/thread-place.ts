@@ -10,13 +10,17 @@ import type { Send } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../../thread/runtime/runtime.ts'
 import { subscribe, type AgentThreadSubscription } from '../../thread/stream/subscription.ts'
 import type { WorkflowChunk } from '../chunk.ts'
-import type { Command, RunHead } from '../execution.ts'
+import type { Command, RunHead } from '../execution-host.ts'
 import { stepsOf, type WorkflowGraph } from '../plan/graph.ts'
 import { stepHooks } from '../step.ts'
 import { unknownRun } from './memory-place.ts'
 import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
 import type { StepRow } from '../plan/plan.ts'
-import { storableContext } from '../run.ts'
+import { storableContext, WorkflowRun } from '../run.ts'
+import {
+  scheduledRunId, scheduledStart, scheduleInfo, scheduleSignal, storedScheduleId, type ReadySchedule, type WorkflowScheduleInfo,
+} from '../scheduled.ts'
+import type { ScheduleRecord } from '../../store/contract/schedules.ts'
 import { WorkflowRunner, type MailOptions } from './runner.ts'
 import { inPathOrder, snapshotOf, type StoredRun, type WorkflowRunInfo } from './stored-run.ts'
 
@@ -49,6 +53,7 @@ export class ThreadPlace implements RunPlace {
       get site() {
         return site()
       },
+      startScheduled: (record, at) => this.#startScheduled(record, at),
       wakeAt: ({ threadId, resourceId, epoch }, at) => this.#wakeAt({ threadId, resourceId }, at, epoch),
     })
   }
@@ -62,8 +67,11 @@ export class ThreadPlace implements RunPlace {
     return site.threads
   }
 
-  async start({ runId, resourceId, input, state, requestContext, rows = [] }: RunStart): Promise<boolean> {
-    const start = { runId, state, requestContext: storableContext(requestContext), rows, ...(input === undefined ? {} : { input }) }
+  async start({ runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart): Promise<boolean> {
+    const start = {
+      runId, state, requestContext: storableContext(requestContext), rows, ...(input === undefined ? {} : { input }),
+      ...(perStep ? { perStep } : {}), ...(turn === undefined ? {} : { turn }),
+    }
     return this.#send({ runId, resourceId: resourceId ?? this.#runner.id }, 'start', { workflow: { start } })
   }
 
@@ -194,6 +202,59 @@ export class ThreadPlace implements RunPlace {
     return runtime.store.deleteThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
   }
 
+  /** Makes the schedules of the store those of the code. */
+  async reconcile(wanted: readonly ReadySchedule[]): Promise<void> {
+    const runtime = this.register()
+    await runtime.open()
+    const { schedules } = this.#site()
+    // A storage without schedules has none to remove.
+    if (wanted.length === 0 && !(await schedules.isKnown())) return
+    const found = await this.#schedules()
+    const kept = new Set<string>()
+    for (const schedule of wanted) {
+      const { cron, timezone, resourceId = this.#runner.id } = schedule
+      const id = storedScheduleId(this.#workflowId, schedule.id)
+      const former = found.find((one) => one.id === id && one.resourceId !== resourceId)
+      if (former) await schedules.remove({ id, resourceId: former.resourceId })
+      const signal = scheduleSignal(schedule, new Date(runtime.clock.now()).toISOString())
+      const stored = await schedules.create(this.#runner, signal, {
+        id, threadId: this.#runner.id, resourceId, cron, ...(timezone === undefined ? {} : { timeZone: timezone }),
+      })
+      kept.add(stored.id)
+    }
+    for (const { id, resourceId } of found) if (!kept.has(id)) await schedules.remove({ id, resourceId })
+  }
+
+  async listSchedules(): Promise<WorkflowScheduleInfo[]> {
+    await this.register().open()
+    if (!(await this.#site().schedules.isKnown())) return []
+    return (await this.#schedules()).map(scheduleInfo)
+  }
+
+  /** Those that start runs: their thread is no run, but the workflow. */
+  async #schedules(): Promise<ScheduleRecord[]> {
+    const found: ScheduleRecord[] = []
+    for (let after: string | undefined, more = true; more;) {
+      const page = await this.#site().schedules.list({
+        agentId: this.#runner.id, threadId: this.#runner.id, ...(after === undefined ? {} : { after }),
+      })
+      found.push(...page.schedules)
+      after = found.at(-1)?.id
+      more = page.more
+    }
+    return found
+  }
+
+  /** Starts the run of an occurrence. Its name is the same in every process, so that it starts once. */
+  async #startScheduled(record: ScheduleRecord, at: number): Promise<string | undefined> {
+    const start = scheduledStart(record)
+    if (!start) return undefined
+    const runId = scheduledRunId(record, at)
+    const run = new WorkflowRun(this.#graph(), this, { runId, resourceId: record.resourceId }, () => runId)
+    await run.beginScheduled(start)
+    return runId
+  }
+
   /** One schedule for each run, at the earliest time that it waits for. Its signal says nothing: the rows say what is due. */
   async #wakeAt({ threadId, resourceId }: { threadId: string; resourceId: string }, at: number, epoch: number): Promise<void> {
     const { schedules, threads } = this.#site()
@@ -210,5 +271,5 @@ export class ThreadPlace implements RunPlace {
 function isEnd(chunk: Chunk): boolean {
   if (chunk.type !== 'data-workflow') return false
   const { type } = (chunk as { data: WorkflowChunk }).data
-  return type === 'workflow-finish' || type === 'workflow-suspended'
+  return type === 'workflow-finish' || type === 'workflow-suspended' || type === 'workflow-paused'
 }

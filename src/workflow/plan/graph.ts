@@ -1,12 +1,14 @@
 import { HeedError } from '../../base/errors.ts'
+import type { RequestContext } from '../../run/request-context.ts'
 import type { Schema } from '../../schema/schema.ts'
+import type { WorkflowHooks } from '../hooks.ts'
 import type { AnyStep, CodeStep } from '../step.ts'
 
 /**
  * A workflow as data: what a run is planned by. Frozen, so that all runs of a process share it, and compared by `shape` with the runs that
  * other versions of the code began.
  */
-export interface WorkflowGraph {
+export interface WorkflowGraph extends NodeAbout {
   readonly id: string
   readonly nodes: readonly Node[]
   readonly inputSchema: Schema | undefined
@@ -16,6 +18,7 @@ export interface WorkflowGraph {
   readonly requestContextSchema?: Schema | undefined
   readonly retry: { readonly attempts: number; readonly delay: number }
   readonly validateInputs: boolean
+  readonly hooks?: WorkflowHooks | undefined
 }
 
 /** What a condition, a map or a computed time reads. */
@@ -26,9 +29,10 @@ export interface AskContext {
   getStepResult(step: AnyStep | string): unknown
   /** In conditions of loops: how often the step has run. */
   iterationCount: number
-  requestContext: { get(key: string): unknown }
+  requestContext: RequestContext
   runId: string
   workflowId: string
+  resourceId?: string
 }
 
 export type Ask<Answer> = (context: AskContext) => Answer | Promise<Answer>
@@ -38,18 +42,29 @@ export type Child =
   | { readonly kind: 'step'; readonly step: CodeStep }
   | { readonly kind: 'workflow'; readonly id: string; readonly graph: WorkflowGraph }
 
+/** What says more about a place of a workflow, for lists and pages. */
+export interface NodeAbout {
+  readonly description?: string | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** The same of a place that has no name of its own: it is named by its steps unless it is given an id. */
+interface Named extends NodeAbout {
+  readonly id?: string | undefined
+}
+
 export type Node =
   | Child
-  | { readonly kind: 'map'; readonly id: string; readonly ask: Ask<unknown> }
-  | { readonly kind: 'sleep'; readonly id: string; readonly ask: Ask<number> }
-  | { readonly kind: 'sleepUntil'; readonly id: string; readonly ask: Ask<Date> }
+  | NodeAbout & { readonly kind: 'map'; readonly id: string; readonly ask: Ask<unknown> }
+  | NodeAbout & { readonly kind: 'sleep'; readonly id: string; readonly ask: Ask<number> }
+  | NodeAbout & { readonly kind: 'sleepUntil'; readonly id: string; readonly ask: Ask<Date> }
   | EventNode
-  | { readonly kind: 'parallel'; readonly children: readonly Child[] }
+  | Named & { readonly kind: 'parallel'; readonly children: readonly Child[] }
   | BranchNode
-  | { readonly kind: 'foreach'; readonly child: Child; readonly concurrency: number }
-  | { readonly kind: 'loop'; readonly child: Child; readonly ask: Ask<boolean>; readonly until: boolean }
+  | Named & { readonly kind: 'foreach'; readonly child: Child; readonly concurrency: number | Ask<number> }
+  | Named & { readonly kind: 'loop'; readonly child: Child; readonly ask: Ask<boolean>; readonly until: boolean }
 
-export interface EventNode {
+export interface EventNode extends NodeAbout {
   readonly kind: 'event'
   readonly id: string
   readonly name: string
@@ -57,7 +72,7 @@ export interface EventNode {
   readonly timeoutMs: number | undefined
 }
 
-interface BranchNode {
+interface BranchNode extends Named {
   readonly kind: 'branch'
   readonly conditions: ReadonlyArray<Ask<boolean>>
   readonly children: readonly Child[]
@@ -84,7 +99,7 @@ export function stepsOf(graph: WorkflowGraph): CodeStep[] {
 
 /** The id of a node in rows, chunks and shapes. */
 export function nodeId(node: Node): string {
-  if ('id' in node) return node.id
+  if ('id' in node && node.id !== undefined) return node.id
   return node.kind === 'step' ? node.step.id : childrenOf(node).map(childId).join('|')
 }
 
@@ -123,7 +138,7 @@ function checkNames(who: string, { kind, children }: Extract<Node, { kind: 'para
 function ownIds(node: Node): string[] {
   const children = childrenOf(node)
   // The same event may be awaited twice.
-  return children.length > 0 ? children.map(childId) : 'id' in node && node.kind !== 'event' ? [node.id] : []
+  return children.length > 0 ? children.map(childId) : node.kind === 'event' ? [] : [nodeId(node)]
 }
 
 /**
@@ -158,14 +173,34 @@ export function waits(graph: WorkflowGraph): boolean {
   ))
 }
 
+/** Whether the graph has a `foreach()`, also in a workflow within. */
+export function hasLists(graph: WorkflowGraph): boolean {
+  return graph.nodes.some((node) => (
+    node.kind === 'foreach' || childrenOf(node).some((child) => child.kind === 'workflow' && hasLists(child.graph))
+  ))
+}
+
+/** A place of a workflow as lists and pages have it. */
+export interface DescribedNode extends NodeAbout {
+  type: string
+  id: string
+  steps?: DescribedNode[]
+}
+
 /** The graph as JSON, for lists and pages. */
-export function describeGraph(graph: WorkflowGraph): Array<{ type: string; id: string; steps?: unknown[] }> {
+export function describeGraph(graph: WorkflowGraph): DescribedNode[] {
   return graph.nodes.map((node) => {
-    const children = node.kind === 'step' ? [] : childrenOf(node)
-    return { type: node.kind, id: nodeId(node), ...(children.length > 0 ? { steps: children.map(describeChild) } : {}) }
+    if (node.kind === 'step' || node.kind === 'workflow') return describeChild(node)
+    const children = childrenOf(node)
+    return { type: node.kind, id: nodeId(node), ...aboutOf(node), ...(children.length > 0 ? { steps: children.map(describeChild) } : {}) }
   })
 }
 
-function describeChild(child: Child): unknown {
-  return child.kind === 'step' ? { type: 'step', id: child.step.id } : { type: 'workflow', id: child.id, steps: describeGraph(child.graph) }
+function describeChild(child: Child): DescribedNode {
+  return child.kind === 'step' ? { type: 'step', id: child.step.id, ...aboutOf(child.step) }
+    : { type: 'workflow', id: child.id, ...aboutOf(child.graph), steps: describeGraph(child.graph) }
+}
+
+function aboutOf({ description, metadata }: NodeAbout): NodeAbout {
+  return { ...(description === undefined ? {} : { description }), ...(metadata === undefined ? {} : { metadata }) }
 }

@@ -5,7 +5,7 @@
 
 /** The state of a run. */
 export type WorkflowRunStatus =
-  | 'pending' | 'running' | 'waiting' | 'suspended' | 'success' | 'failed' | 'tripwire' | 'canceled' | 'parked'
+  | 'pending' | 'running' | 'waiting' | 'suspended' | 'paused' | 'success' | 'failed' | 'tripwire' | 'canceled' | 'parked'
 
 export type WorkflowRunEvent =
   /** A process runs its steps. */
@@ -14,6 +14,8 @@ export type WorkflowRunEvent =
   | 'wait'
   /** No step can begin before a caller resumes one. */
   | 'suspend'
+  /** The step that it was to run has ended: a caller lets it go on. */
+  | 'pause'
   | 'succeed' | 'fail' | 'refuse' | 'cancel'
   /** The code no longer has the recorded steps, or its processes ended ten times without progress. */
   | 'park'
@@ -26,10 +28,12 @@ const over: Partial<Record<WorkflowRunEvent, WorkflowRunStatus>> = { restart: 'r
 export const runTransitions: Record<WorkflowRunStatus, Partial<Record<WorkflowRunEvent, WorkflowRunStatus>>> = {
   pending: open,
   running: {
-    ...open, wait: 'waiting', suspend: 'suspended', succeed: 'success', fail: 'failed', refuse: 'tripwire',
+    ...open, wait: 'waiting', suspend: 'suspended', pause: 'paused', succeed: 'success', fail: 'failed',
+    refuse: 'tripwire',
   },
   waiting: { ...open, ...over },
   suspended: { ...open, ...over },
+  paused: { ...open, ...over },
   success: over,
   failed: over,
   tripwire: over,

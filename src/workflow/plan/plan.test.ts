@@ -148,7 +148,7 @@ describe('the planner', () => {
       if (!failed) return
       const rows = new Map(written.slice(0, written.indexOf(failed)).map((row) => [row.path, row]))
       rows.set(failed.path, { ...failed, status: 'failed', error: { message: 'no' } })
-      expect(planRun(graph, rows, 'in', 0)).toEqual({ begin: [], ask: [], due: [], end: { status: 'failed', path: failed.path, error: { message: 'no' } } })
+      expect(planRun(graph, rows, 'in', 0)).toMatchObject({ begin: [], ask: [], due: [], end: { status: 'failed', path: failed.path, error: { message: 'no' } } })
     }), { numRuns })
   })
 })

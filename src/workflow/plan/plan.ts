@@ -44,13 +44,13 @@ export interface Begin {
 }
 
 /**
- * A question whose answer is to be stored: a map, a condition, the time of a sleep, the wait for an event, and what the schemas of a
- * workflow make of its input and output.
+ * A question whose answer is to be stored: a map, a condition, the time of a sleep, the wait for an event, what the schemas of a workflow
+ * make of its input and output, and whether the run may start.
  */
 export interface Question {
   path: string
   id: string
-  kind: 'map' | 'condition' | 'conditions' | 'sleep' | 'sleepUntil' | 'event' | 'input' | 'output'
+  kind: 'map' | 'condition' | 'conditions' | 'concurrency' | 'sleep' | 'sleepUntil' | 'event' | 'input' | 'output' | 'start'
   graph: WorkflowGraph
   /** Absent for the schemas of a workflow. */
   node?: Node
@@ -69,8 +69,33 @@ export interface Plan {
   ask: Question[]
   /** Sleeps and waits that are over: their rows end. */
   due: StepRow[]
+  /** Elements of lists whose turn has ended, or is suspended, since the last plan. */
+  progress: ListProgress[]
   end?: PlanEnd
 }
+
+/** What became of one element of a list. */
+export interface ListProgress {
+  id: string
+  completedCount: number
+  totalCount: number
+  currentIndex: number
+  iterationStatus: 'success' | 'failed' | 'suspended'
+  iterationOutput?: JSONValue | undefined
+}
+
+/** How far a list has come. */
+interface ListState {
+  /** The first element that is not done. */
+  index: number
+  done: number
+  outputs: Array<JSONValue | undefined>
+  /** How often an element was suspended when that was told last. */
+  suspended: Map<number, number>
+}
+
+/** The path of the answer of `onStart`: before all others. */
+export const startPath = '<'
 
 type Outcome =
   | { status: 'done'; output: JSONValue | undefined }
@@ -90,15 +115,18 @@ export class Planner {
   readonly #sequences = new Map<string, { index: number; value: JSONValue | undefined }>()
   /** The outputs of steps, maps and workflows that are done, by the prefix of their sequence and their id. The last one counts. */
   readonly outputs = new Map<string, JSONValue | undefined>()
-  readonly #lists = new Map<string, { index: number; outputs: Array<JSONValue | undefined> }>()
+  readonly #lists = new Map<string, ListState>()
   readonly #inputs = new Map<string, JSONValue | undefined>()
+  readonly #asksStart: boolean
   #now = 0
-  #plan: Plan = { begin: [], ask: [], due: [] }
+  #plan: Plan = newPlan()
 
-  constructor(graph: WorkflowGraph, rows: ReadonlyMap<string, StepRow>, input: JSONValue | undefined) {
+  /** `isNew`: no process has run it. A run that goes on in code with another `onStart` has started already. */
+  constructor(graph: WorkflowGraph, rows: ReadonlyMap<string, StepRow>, input: JSONValue | undefined, isNew = false) {
     this.#graph = graph
     this.#rows = rows
     this.#input = input
+    this.#asksStart = graph.hooks?.onStart !== undefined && (isNew || rows.has(startPath))
   }
 
   /** The input of the workflow whose paths begin with this prefix. */
@@ -108,11 +136,25 @@ export class Planner {
 
   plan(now: number): Plan {
     this.#now = now
-    this.#plan = { begin: [], ask: [], due: [] }
-    const outcome = this.#sequence(this.#graph, '', this.#input)
-    if (outcome?.status === 'failed') return { begin: [], ask: [], due: [], end: outcome }
+    this.#plan = newPlan()
+    const outcome = this.#started() ?? this.#sequence(this.#graph, '', this.#input)
+    if (outcome === 'asked') return this.#plan
+    if (outcome?.status === 'failed') return { ...newPlan(), progress: this.#plan.progress, end: outcome }
     if (outcome) this.#plan.end = { status: 'success', output: outcome.output }
     return this.#plan
+  }
+
+  /** Whether the run may start: asked before anything else. */
+  #started(): Extract<Outcome, { status: 'failed' }> | 'asked' | undefined {
+    if (!this.#asksStart) return undefined
+    const row = this.#rows.get(startPath)
+    if (!row) {
+      const graph = this.#graph
+      this.#plan.ask.push({ path: startPath, id: graph.id, kind: 'start', graph, input: this.#input, iterationCount: 0 })
+      return 'asked'
+    }
+    const outcome = ended(row)
+    return outcome?.status === 'failed' ? outcome : undefined
   }
 
   #sequence(graph: WorkflowGraph, prefix: string, input: JSONValue | undefined): Outcome {
@@ -202,7 +244,7 @@ export class Planner {
     if (!row) this.#plan.ask.push({ path, id: nodeId(node), graph, node, ...question })
     else if (row.status === 'waiting' && row.dueAt !== undefined && row.dueAt <= this.#now) this.#plan.due.push(row)
     const outcome = row && ended(row)
-    if (outcome?.status === 'done' && question.kind !== 'condition' && question.kind !== 'conditions')
+    if (outcome?.status === 'done' && !decisions.has(question.kind))
       this.outputs.set(outputKey(path, nodeId(node)), outcome.output)
     return outcome
   }
@@ -224,19 +266,44 @@ export class Planner {
       const message = `foreach() of '${childId(node.child)}' got ${input === null ? 'null' : typeof input} in place of a list.`
       return { status: 'failed', path, error: { name: 'HeedError', code: 'step_input_invalid', message } }
     }
+    let most = node.concurrency
+    if (typeof most === 'function') {
+      const decided = this.#asked(graph, node, `${path}?`, { kind: 'concurrency', ask: most, input, iterationCount: 0 })
+      if (decided?.status !== 'done') return decided
+      most = Number(decided.output)
+    }
     let at = this.#lists.get(path)
-    if (!at) this.#lists.set(path, (at = { index: 0, outputs: [] }))
+    if (!at) this.#lists.set(path, (at = { index: 0, done: 0, outputs: [], suspended: new Map() }))
     let open = 0
-    for (let index = at.index; index < input.length && open < node.concurrency; index++) {
+    for (let index = at.index; index < input.length && open < most; index++) {
       const outcome = this.#child(graph, node.child, `${path}[${index}]`, input[index])
+      this.#tell(node.child, path, at, index, input.length, outcome)
       if (outcome && outcome.status !== 'done') return outcome
       if (!outcome) open++
-      else {
-        at.outputs[index] = outcome.output
-        if (index === at.index) at.index++
-      }
+      else if (index === at.index) at.index++
     }
     return open > 0 ? undefined : { status: 'done', output: at.outputs.map((output) => output ?? null) }
+  }
+
+  /** Records the output of an element of a list, and what is told of it once. */
+  #tell(child: Child, path: string, at: ListState, currentIndex: number, totalCount: number, outcome: Outcome): void {
+    const told = { id: childId(child), totalCount, currentIndex }
+    if (!outcome) {
+      const { status, suspend } = this.#rows.get(`${path}[${currentIndex}]`) ?? {}
+      if (status !== 'suspended' || !suspend || at.suspended.get(currentIndex) === suspend.count) return
+      at.suspended.set(currentIndex, suspend.count)
+      this.#plan.progress.push({ ...told, completedCount: at.done, iterationStatus: 'suspended' })
+    } else if (outcome.status === 'failed') this.#plan.progress.push({ ...told, completedCount: at.done, iterationStatus: 'failed' })
+    else if (outcome.status === 'done' && !(currentIndex in at.outputs)) {
+      at.done++
+      at.outputs[currentIndex] = outcome.output
+      at.suspended.delete(currentIndex)
+      this.#plan.progress.push({
+        ...told, completedCount: at.done, iterationStatus: 'success', ...(outcome.output === undefined ? {} : {
+          iterationOutput: outcome.output,
+        }),
+      })
+    }
   }
 
   #loop(graph: WorkflowGraph, node: Extract<Node, { kind: 'loop' }>, path: string, input: JSONValue | undefined): Outcome {
@@ -253,6 +320,13 @@ export class Planner {
       at.value = outcome.output
     }
   }
+}
+
+/** Questions whose answers are no outputs. */
+const decisions: ReadonlySet<Question['kind']> = new Set<Question['kind']>(['condition', 'conditions', 'concurrency'])
+
+function newPlan(): Plan {
+  return { begin: [], ask: [], due: [], progress: [] }
 }
 
 function ended(row: StepRow): Outcome {
@@ -273,12 +347,12 @@ export function rowsBefore(rows: Iterable<StepRow>, path: string): StepRow[] {
 }
 
 /** The numbers of a path with what they count. */
-function orderOf(path: string): Array<{ mark: string; index: number }> {
+export function orderOf(path: string): Array<{ mark: string; index: number }> {
   return [...path.matchAll(/([./[#]?)(\d+)\]?/g)].map(([, mark = '', index]) => ({ mark, index: Number(index) }))
 }
 
 /** Whether a path is before another: earlier in the sequence or loop they share, or beside it in a list or in parallel. */
-function isBefore(one: ReturnType<typeof orderOf>, other: ReturnType<typeof orderOf>): boolean {
+export function isBefore(one: ReturnType<typeof orderOf>, other: ReturnType<typeof orderOf>): boolean {
   for (const [position, { mark, index }] of one.entries()) {
     const at = other[position]
     if (!at) return false
@@ -286,13 +360,20 @@ function isBefore(one: ReturnType<typeof orderOf>, other: ReturnType<typeof orde
     // Steps beside each other do not depend on each other.
     return mark === '.' || mark === '[' ? true : index < at.index
   }
-  // What was decided about a branch came before its steps.
-  return other[one.length]?.mark === '.'
+  // What was decided about a branch or a list came before its steps.
+  const below = other[one.length]?.mark
+  return below === '.' || below === '['
 }
 
 /** The key of an output: the sequence that the step is in, and its id. */
 export function outputKey(path: string, id: string): string {
   return `${graphPath(path)}:${id}`
+}
+
+/** The number of the element of a list that a step belongs to; undefined for a step in none. */
+export function elementOf(path: string): number | undefined {
+  const found = /^.*\[(\d+)\]/.exec(path)?.[1]
+  return found === undefined ? undefined : Number(found)
 }
 
 /** The step that a path names. */

@@ -34,6 +34,10 @@ export const elsewhere: readonly Elsewhere[] = [
   { file: 'test/http/runs.test.ts', title: '[H1.4] a run that was given up is listed, and taken up again', fields: ['GET /agents/{agentId}/parked-runs ?perPage'] },
   { file: 'test/http/runs.test.ts', title: '[H1.4] one run is watched from its start or from a chunk on', fields: ['POST /agents/{agentId}/observe offset'] },
   { file: 'test/http/watches.test.ts', title: '[V1.25] a client reads why each message', fields: ['?limit', '?after'].map((name) => `GET /agents/{agentId}/watches/{watchId}/explanation ${name}`) },
+  {
+    file: 'test/http/letter-memory.test.ts', title: '[K2.21] says why a search finds a message',
+    fields: ['?limit', '?messageId'].map((name) => `GET /memory/search/explanation ${name}`),
+  },
   { file: 'docs/server.md', title: '| a decision with `requestContext` |', fields: decided.map((path) => `POST /agents/{agentId}/${path} requestContext`) },
   { file: 'test/http/chat-route.test.ts', title: '[H1.12] sends the last message to the thread and reads the answer', fields: chat },
   { file: 'test/http/chat-route.test.ts', title: '[H1.12] approves a call and gets the rest of the answer', fields: decisions },

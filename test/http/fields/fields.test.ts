@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { AgentVoice } from '../../../src/agent/voice/agent-voice.ts'
-import { HeedEditor } from '../../../src/editor/index.ts'
+import { HeedEditor, PromptBlocks } from '../../../src/editor/index.ts'
 import { ignored } from '../../../src/http/schema/schemas.ts'
 import { Agent, Heed, Memory } from '../../../src/index.ts'
 import { ResourceMemory } from '../../../src/memory/resource-memory.ts'
@@ -20,7 +20,7 @@ const routes = routesOf(paths)
 const fields = routes.flatMap((route) => fieldsOf(route).map((field) => ({ route, field, key: `${route.key} ${field.name}` })))
 
 // What a route is asked for goes to calls of the library, whose options have a walk of their own, to the storage, or to a model.
-for (const { prototype } of [Agent, Memory, ResourceMemory, Heed, HeedEditor, AgentVoice, Workflow, WorkflowRun, Schedules]) heard.methodsOf(prototype)
+for (const { prototype } of [Agent, Memory, ResourceMemory, Heed, HeedEditor, PromptBlocks, AgentVoice, Workflow, WorkflowRun, Schedules]) heard.methodsOf(prototype)
 const stores = await Promise.all((['notifications', 'schedules', 'subscriptions', 'watches'] as const).map((domain) => storage.getStore(domain)))
 for (const one of [storage, heed.channels, ...stores]) heard.methodsOf(Object.getPrototypeOf(one) as object)
 

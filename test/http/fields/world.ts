@@ -43,7 +43,7 @@ type Names = Record<string, string>
 const decides = /tool-call|tool-approval|resume-stream|stream-resume/
 let count = 0
 
-const always: Names = { agentId: 'guide', workflowId: 'asking', runId: 'run-1', version: '0', step: '0', toolId: 'pay' }
+const always: Names = { agentId: 'guide', workflowId: 'asking', runId: 'run-1', version: '1', step: '0', blockId: 'tone', toolId: 'pay' }
 
 /** What a route needs besides the fields that its schema requires. */
 const samples: Record<string, unknown> = {

@@ -30,7 +30,7 @@ const samples: Record<string, unknown> = {
   clientTools: { look: { description: 'x', inputSchema: { type: 'object', properties: {} } } }, jsonPromptInjection: true, name: 'x', description: 'x', metadata: { a: 1 }, title: 'x',
   lastMessages: 3, semanticRecall: false, readOnly: true, save: true, attributes: { from: 'x' }, options: {}, memory: {}, ifActive: {}, ifIdle: {}, streamOptions: {}, declineContext: {},
   reason: 'x', format: 'chunks', at: '2099-01-01T00:00:00Z', every: 3_600_000, timeZone: 'Europe/Berlin', overlap: 'skip', missed: 'skip', readMessages: true, clearPendingSignals: true,
-  runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1, agentVersion: 0, why: 'x', rules: [], to: 0, base: 0, expected: 0, overrides: { instructions: 'x' },
+  runId: 'run-1', snapshot: true, inbox: true, watches: true, offset: 0, trigger: 'submit-message', queue: false, replace: true, delete: [], limit: 5, timeoutMs: 10, expectedVersion: 2, version: 1, agentVersion: 0, why: 'x', rules: [], to: 0, base: 0, expected: 0, overrides: { instructions: 'x' }, drafts: true, as: 'mood', content: 'x',
   text: 'Hi', input: 'Hi', speakerId: 'ann', speaker: 'ann', language: 'en', speed: 1, type: 'audio/pcm', rate: 24_000,
 }
 
@@ -81,13 +81,20 @@ it('[H8.2] every option of every call is accepted or refused by name as the tabl
         continue
       }
       expect(Object.keys(samples).concat(Object.keys(bySchema)), `${route.path}: a sample of ${option}`).toContain(name)
-      const cells = await Promise.all(callers.map((who) => ask(who, method, path, operation, option, name === 'format' && path.endsWith('/speak') ? { type: samples.type } : (samples[name] ?? bySchema[name]))))
+      const cells = await Promise.all(callers.map((who) => ask(who, method, path, operation, option, sampleOf(name, path) ?? (samples[name] ?? bySchema[name]))))
       rows.push([`${route.method} ${route.path}`, option, ...cells])
     }
   }
   expect(rows.length).toBeGreaterThan(150)
   expectTable(new URL('options.txt', import.meta.url), table([['call', 'option', ...callers], ...rows]))
 })
+
+/** Names that mean something else on some routes. */
+function sampleOf(name: string, path: string): unknown {
+  if (name === 'format' && path.endsWith('/speak')) return { type: samples.type }
+  if (name === 'rules' && path.includes('/prompt-blocks')) return { operator: 'AND', conditions: [{ field: 'plan', operator: 'exists' }] }
+  return undefined
+}
 
 /** Of fields that are required or have no effect on an agent. */
 const bySchema: Record<string, unknown> = {

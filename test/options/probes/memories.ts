@@ -177,6 +177,31 @@ const readFor: Record<string, (read: Memory['recall']) => Promise<void>> = {
   },
 }
 
+/** Why a search finds messages, or does not. */
+async function explained(memory: Either): Promise<void> {
+  const explain = async (args: object) => (await memory.explainRecall({ ...at, perPage: 1, vectorSearchString: 'dogs', ...args })).messages
+  const missing = async (args: object) => (await explain({ message: { id: 'm-1' }, ...args }))[0]?.missing
+  expect((await explain({})).map(({ messageId }) => messageId)).toEqual(['m-1'])
+  expect(await explain({ message: { id: 'm-1', threadId: 't' } })).toMatchObject([{ found: true, rank: 1 }])
+  await expect(explain({ message: { id: 'm-1', threadId: 'second' } })).rejects.toMatchObject({ code: 'not_found' })
+  expect(await missing({ vectorSearchString: 'horses' })).toBe('unrelated')
+  expect(await missing({ filter: { dateRange: { start: days[2] } } })).toBe('filter')
+  expect(await missing({ filter: { dateRange: { end: days[0] } } })).toBe('filter')
+  expect(await missing({ filter: { dateRange: { start: days[1], startExclusive: true } } })).toBe('filter')
+  expect(await missing({ filter: { dateRange: { end: days[1], endExclusive: true } } })).toBe('filter')
+  const [second, ...none] = await explain({ perPage: 5, message: { id: 'm-0' } })
+  expect([second?.found, none]).toEqual([true, []])
+  expect(await missing({ message: { id: 'm-0' } })).toBe('rank')
+  expect(await missing({ threadConfig: { semanticRecall: { filter: { role: 'assistant' } } } })).toBe('filter')
+  for (const [name, value] of Object.entries({ window: { low: 1, high: 2 }, workingMemory: { enabled: true }, generateTitle: true }))
+    await rejects(() => explain({ threadConfig: { [name]: value } }), name)
+  for (const name of ['readOnly', 'save', 'lastMessages']) await rejects(() => explain({ threadConfig: { [name]: 'yes' } }), name)
+  expect(await explain({ threadConfig: { window: { low: 1, high: 2 } } }).catch(({ message }: Error) => message)).toContain('has no run')
+  await expect(explain({ resourceId: 'v' })).rejects.toMatchObject(forbidden)
+  await rejects(() => explain({ limit: 1 }), 'limit')
+  await rejects(() => explain({ message: { id: 'm-0', at: 1 } }), 'at')
+}
+
 /** Names that they do not have. */
 const unknown: Probe = {
   title: 'Memory: unknown names are rejected',
@@ -206,6 +231,7 @@ export const memories: Probe[] = [unknown, ...Object.entries(kinds).flatMap(([ki
       await show(of(all), all)
     },
   })),
+  { title: `${kind}.explainRecall`, run: async () => explained(of(await filled())) },
   ...Object.entries(reads).flatMap(([method, read]) => Object.entries(readFor).map(([what, show]) => ({
     title: `${kind}.${method}: ${what}`,
     run: async () => show(read(of(await filled()))),

@@ -81,6 +81,11 @@ const requests: Record<string, Request> = {
     options: { threadId: 'thread-7', page: 77, perPage: 78, cursor: 'cursor-7', orderBy: order, filter: { dateRange: range }, include: [{ id: 'message-7', threadId: 'thread-8', withPreviousMessages: 79, withNextMessages: 80 }] },
   },
   'MemoryClient.search': { call: (_, options, client) => client.memory().search(options), options: { searchQuery: 'query-7', threadId: 'thread-7', limit: 77 } },
+  'MemoryClient.explainRecall': {
+    call: (_, options, client) => client.memory().explainRecall(options),
+    options: { searchQuery: 'query-7', threadId: 'thread-7', limit: 77, message: { id: 'message-7', threadId: 'thread-8' } },
+    names: { message: 'messageId', id: 'messageId' },
+  },
   'MemoryClient.saveMessages': { call: (_, options, client) => client.memory().saveMessages(options), options: { messages: [{ role: 'user', content: 'message-7' }] } },
   'MemoryClient.updateMessages': { call: (_, options, client) => client.memory().updateMessages(options), options: { messages: [{ id: 'message-7' }] } },
   'MemoryClient.deleteMessages': { call: (_, options, client) => client.memory().deleteMessages(options), options: { threadId: 'thread-7', messageIds: ['message-7'] } },

@@ -89,6 +89,19 @@ export function recallSuite(where: string, place: () => RecallPlace | Promise<Re
       expect(await recall.search({ resourceId: 'r', text: 'gazelle', limit: 1 })).toMatchObject([{ messageId: ids.at(-1) }])
     })
 
+    it('[K2.21] explains a hit, and a message that is not found', async () => {
+      const { store, recall } = await opened(await place())
+      const [wanted = '', other = ''] = await say(store, 't', 'r', 'We danced at the wedding of Ada.', 'The wedding was in June.')
+      const query = { resourceId: 'r', text: 'who danced at the wedding?', limit: 1 }
+      const hits = await recall.search({ ...query, explain: true })
+      expect(hits.explained).toMatchObject([{ threadId: 't', messageId: wanted, text: 'We danced at the wedding of Ada.', rank: 1 }])
+      expect(hits.explained?.[0]?.reasons.reduce((sum, { points }) => sum + points, 0)).toBeCloseTo(hits[0]?.score ?? 9, 6)
+      const explain = async (messageId: string) => (await recall.search({ ...query, explain: { threadId: 't', messageId } })).explained
+      expect(await explain(other)).toMatchObject([{ messageId: other, text: 'The wedding was in June.', rank: 2, missing: 'rank' }])
+      expect(await explain('none')).toEqual([])
+      expect((await recall.search(query)).explained).toBeUndefined()
+    })
+
     it('[K1.2] searches one resource alone, or one thread', async () => {
       const { store, recall } = await opened(await place())
       await say(store, 'theirs', 'them', 'The secret code is heliotrope.')

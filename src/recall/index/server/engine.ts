@@ -64,14 +64,14 @@ export class ServerEngine implements EnginePort {
     }
     const { scope, embedder } = state
     if (!scope) return { hits: [], incomplete }
-    const hits = await this.#alone(scope.resource, async () => {
+    const found = await this.#alone(scope.resource, async () => {
       const cached = await this.#refreshed(scope)
       const cosines = question.vector && embedder && (await this.#cosines(cached, embedder, question.vector.numbers))
       const found = await this.#read((engine) => engine.searchIn(scope, question), { cached, cosines })
       cached.collection.keepCounts()
       return found
     })
-    return { hits, incomplete }
+    return { ...found, incomplete }
   }
 
   async #alone<Result>(resource: number, work: () => Promise<Result>): Promise<Result> {

@@ -32,24 +32,25 @@ export const runWriterCases: StoreWriterCase[] = [
     name: '[O1.2] of two drafts, and of two releases, on one base one is stored and the other is rejected',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const agentId = `edited-${nth}`
-      const made = { agentId, now: 1_700_000_000_000 }
+      const of = { kind: 'agent', id: agentId } as const
+      const made = { ...of, now: 1_700_000_000_000 }
       const save = (store: ThreadStore, by: string) => (
-        answerOr(store.saveAgentVersion({ ...made, base: 0, overrides: { instructions: by }, by }), 'edit_conflict')
+        answerOr(store.saveVersion({ ...made, base: 0, contents: { instructions: by }, by }), 'edit_conflict')
       )
       const saved = await together(() => save(one, 'ann'), () => save(two, 'bob'))
       assert.equal(saved.filter((answer) => answer === 'edit_conflict').length, 1)
-      const { versions } = await two.listAgentVersions({ agentId, limit: 9 })
+      const { versions } = await two.listVersions({ ...of, limit: 9 })
       const kept = saved.flatMap((answer) => (answer === 'edit_conflict' ? [] : answer.version))
       assert.deepEqual(versions, kept)
       const publish = (store: ThreadStore, by: string) => (
-        answerOr(store.publishAgent({ ...made, expected: 0, version: 1, by }), 'edit_conflict')
+        answerOr(store.publishVersion({ ...made, expected: 0, version: 1, by }), 'edit_conflict')
       )
       const published = await together(
         () => publish(one, 'ann'), () => publish(two, 'bob'),
-        () => answerOr(two.rollBackAgent({ ...made, expected: 0, by: 'cai' }), 'edit_conflict', 'unknown_version'),
+        () => answerOr(two.rollBackVersion({ ...made, expected: 0, by: 'cai' }), 'edit_conflict', 'unknown_version'),
       )
       const stored = published.flatMap((answer) => (typeof answer === 'string' ? [] : answer))
-      assert.deepEqual((await one.listReleases({ agentId, limit: 9 })).releases, stored)
+      assert.deepEqual((await one.listReleases({ ...of, limit: 9 })).releases, stored)
       assert.deepEqual(stored.map(({ release }) => release), [1])
     }),
   },

@@ -1,4 +1,4 @@
-import { arrayOf } from '../batch.ts'
+import { arrayOf } from '../bulk/arrays.ts'
 import type { Dialect } from '../dialect.ts'
 import type { Session } from '../sessions.ts'
 

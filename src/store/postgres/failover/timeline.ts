@@ -1,6 +1,6 @@
 import { HeedError } from '../../../base/errors.ts'
 import type { Rewound } from '../../contract/threads.ts'
-import type { WireStatement } from '../batch.ts'
+import type { WireStatement } from '../wire/batch.ts'
 import type { Dialect } from '../dialect.ts'
 import { sqlState } from '../errors.ts'
 import type { Session } from '../sessions.ts'

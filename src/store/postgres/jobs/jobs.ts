@@ -72,16 +72,17 @@ export class Jobs {
       return Promise.reject(new HeedError('store_failed', why, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      const locks = this.#lockedBy(work)
+      const { locks } = this.#asked(work)
       const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
-      this.#writes.add(locks.names, { work, locks, era: this.#options.era(), last: last as Job['last'], ...settle }, locks.kind)
+      this.#writes.add(locks.names, { work, locks, era: this.#options.era(), last: last as Job['last'], ...settle }, locks.kind, locks.kind)
     })
   }
 
   read<Result>(work: Work<Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const settle = { resolve: (result: unknown) => resolve(result as Result), reject }
-      this.#reads.add(new Set(), { work, locks: new Locks(), era: this.#options.era(), last: undefined, ...settle }, 'reads')
+      const { first } = this.#asked(work)
+      this.#reads.add(new Set(), { work, locks: new Locks(), era: this.#options.era(), last: undefined, ...settle }, 'reads', first)
     })
   }
 
@@ -90,10 +91,12 @@ export class Jobs {
     await this.#reads.idle()
   }
 
-  /** What the work locks before its first statement. */
-  #lockedBy(work: Work<unknown>): Locks {
+  /** What the work locks before its first statement, and that statement. */
+  #asked(work: Work<unknown>): { locks: Locks; first: string | undefined } {
     const locks = new Locks()
-    const enough = (): never => {
+    let first: string | undefined
+    const enough = (text: string): never => {
+      first = text
       throw enoughIsKnown
     }
     const asked: Statements = {
@@ -107,7 +110,7 @@ export class Jobs {
     } catch {
       // Its errors are thrown when it is done.
     }
-    return locks
+    return { locks, first }
   }
 
   async #performGroups(mode: TransactionMode, given: ReadonlyArray<readonly Job[]>): Promise<void> {

@@ -10,6 +10,7 @@ interface Group<Job> {
 interface Ready<Job> {
   readonly group: Group<Job>
   readonly kind: string
+  readonly like: string | undefined
   resolve(): void
 }
 
@@ -43,8 +44,11 @@ export class Lanes<Job> {
     return this.#running.size
   }
 
-  /** `kind`: may share a transaction with groups of this kind that name other records. */
-  add(names: ReadonlySet<string>, job: Job, kind?: string): void {
+  /**
+   * `kind`: may share a transaction with groups of this kind that name other records. `like`: of those that are alike, many cost little
+   * more than one, so they share one also where others could begin.
+   */
+  add(names: ReadonlySet<string>, job: Job, kind?: string, like?: string): void {
     const key = [...[...names].toSorted(), kind ?? ''].join('\n')
     const before = new Set([...names].flatMap((name) => this.#last.get(name) ?? []))
     const [only] = before
@@ -53,7 +57,7 @@ export class Lanes<Job> {
       return
     }
     const group: Group<Job> = { key, jobs: [job], started: false, done: Promise.resolve() }
-    group.done = this.#run(group, [...before], kind).finally(() => {
+    group.done = this.#run(group, [...before], kind, like).finally(() => {
       this.#running.delete(group.done)
       for (const name of names) if (this.#last.get(name) === group) this.#last.delete(name)
     })
@@ -61,11 +65,11 @@ export class Lanes<Job> {
     for (const name of names) this.#last.set(name, group)
   }
 
-  async #run(group: Group<Job>, before: ReadonlyArray<Group<Job>>, kind: string | undefined): Promise<void> {
+  async #run(group: Group<Job>, before: ReadonlyArray<Group<Job>>, kind?: string, like?: string): Promise<void> {
     await Promise.all(before.map(({ done }) => done))
     if (kind !== undefined) {
       return new Promise((resolve) => {
-        this.#ready.push({ group, kind, resolve })
+        this.#ready.push({ group, kind, like, resolve })
         this.#startSoon()
       })
     }
@@ -84,20 +88,25 @@ export class Lanes<Job> {
     })
   }
 
-  /** As many as each transaction has to do so that none waits, in the order in which they came. */
+  /** As many as each transaction has to do so that none waits, in the order in which they came, and those that are like the first. */
   #takeReady(): Array<Ready<Job>> {
-    const kind = this.#ready[0]?.kind
+    const [first] = this.#ready
+    if (!first) return []
     const most = Math.ceil(this.#ready.length / this.#free)
     const taken: Array<Ready<Job>> = []
+    const left: Array<Ready<Job>> = []
     let jobs = 0
     for (const ready of this.#ready) {
-      if (ready.kind !== kind) continue
-      jobs += ready.group.jobs.length
-      if (taken.length > 0 && (taken.length >= most || jobs > sharedJobs)) break
+      const isLike = first.like !== undefined && ready.like === first.like
+      const fits = taken.length === 0 || ((isLike || taken.length < most) && jobs + ready.group.jobs.length <= sharedJobs)
+      if (ready.kind !== first.kind || !fits) {
+        left.push(ready)
+        continue
+      }
       taken.push(ready)
+      jobs += ready.group.jobs.length
     }
-    const isTaken = new Set(taken)
-    this.#ready.splice(0, this.#ready.length, ...this.#ready.filter((ready) => !isTaken.has(ready)))
+    this.#ready.splice(0, this.#ready.length, ...left)
     return taken
   }
 

@@ -6185,9 +6185,18 @@ export interface operations {
               steps: {
                   type: string;
                   id: string;
+                  description?: string;
+                  metadata?: {
+                    [key: string]: unknown;
+                  };
                   steps?: {
                       [key: string]: unknown;
                     }[];
+                }[];
+              schedules: {
+                  id: string;
+                  cron: string;
+                  timezone?: string;
                 }[];
             };
           };
@@ -6229,9 +6238,18 @@ export interface operations {
             steps: {
                 type: string;
                 id: string;
+                description?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
                 steps?: {
                     [key: string]: unknown;
                   }[];
+              }[];
+            schedules: {
+                id: string;
+                cron: string;
+                timezone?: string;
               }[];
           };
         };
@@ -6264,6 +6282,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6309,6 +6328,7 @@ export interface operations {
           initialState?: {
             [key: string]: unknown;
           };
+          perStep?: boolean;
           requestContext?: {
             [key: string]: unknown;
           };
@@ -6337,7 +6357,7 @@ export interface operations {
     parameters: {
       query?: {
         resourceId?: string;
-        status?: ("pending" | "running" | "waiting" | "suspended" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
+        status?: ("pending" | "running" | "waiting" | "suspended" | "paused" | "success" | "failed" | "tripwire" | "canceled" | "parked")[];
         fromDate?: string;
         toDate?: string;
         page?: number;
@@ -6412,6 +6432,7 @@ export interface operations {
                 attempts?: number;
                 startedAt?: number;
               }[];
+            stepExecutionPath: string[];
             suspended?: string[];
             suspendPayload?: {
               [key: string]: unknown;
@@ -6510,7 +6531,9 @@ export interface operations {
           resourceId?: string;
           step?: string;
           label?: string;
+          forEachIndex?: number;
           resumeData?: unknown;
+          perStep?: boolean;
         };
       };
     };
@@ -6660,9 +6683,14 @@ export interface operations {
           resourceId?: string;
           step: string;
           inputData?: unknown;
+          resumeData?: unknown;
           initialState?: {
             [key: string]: unknown;
           };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
           newRunId?: string;
           requestContext?: {
             [key: string]: unknown;

@@ -248,10 +248,10 @@ export class Execution {
         path, stepId: step.id, kind: 'step', status: 'waiting', attempt: 0, startedAt: now, ...(input === undefined ? {} : { input }),
       }
       const { dueAt: _, ...rest } = before
-      this.#put({ ...rest, status: 'running', attempt: before.attempt + 1 })
+      this.#put({ ...rest, status: 'running', attempt: before.attempt + 1, ...(input === undefined ? {} : { input }) })
       this.#publish(
         'workflow-step-start',
-        { id: step.id, stepCallId: path, status: 'running', payload: before.input ?? null, startedAt: before.startedAt },
+        { id: step.id, stepCallId: path, status: 'running', payload: input ?? null, startedAt: before.startedAt },
       )
     }
     return begun

@@ -205,6 +205,8 @@ describe('a run that begins again', () => {
     await run.start({ inputData: { n: 1 } })
     expect(await run.timeTravel({ step: 'ask', resumeData: { by: 1 } })).toMatchObject({ status: 'success', result: 304 })
     expect(await run.timeTravel({ step: 'ask', inputData: 7, resumeData: { by: 1 } })).toMatchObject({ result: 308 })
+    // What the map made of the recorded output counts no longer.
+    expect(await run.timeTravel({ step: 'ask', context: { b: { output: { n: 50 } } }, resumeData: { by: 1 } })).toMatchObject({ result: 351, steps: { ask: { payload: 50 } } })
     await expect(run.timeTravel({ step: 'ask', resumeData: { by: 'x' } })).rejects.toMatchObject({ code: 'invalid_argument' })
     expect(await run.status()).toMatchObject({ status: 'suspended' })
   })

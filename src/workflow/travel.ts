@@ -44,12 +44,14 @@ export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel
     if (row.path === path || !isBefore(orderOf(row.path), orderOf(path)))
       throw refused('context', `about steps before '${travel.step}', which '${name}' is not`)
     rows.set(row.path, row)
+    // What maps behind it made, they made of what was recorded.
+    for (const { path: later, kind } of rows.values())
+      if (kind === 'ask' && !later.endsWith('?') && isBefore(orderOf(row.path), orderOf(later))) rows.delete(later)
   }
   if (!recorded) new Way(graph, rows, now).lead(path)
   if (travel.inputData === undefined && travel.resumeData === undefined) return { rows: [...rows.values()], path }
   const step = stepAt(graph, path)
-  if (!recorded && travel.inputData === undefined) throw refused('inputData', `given: step '${travel.step}' has no record with its input`)
-  const input = travel.inputData === undefined ? recorded?.input : toJSONValue(travel.inputData, `the input of step '${target.stepId}'`)
+  const input = toJSONValue(travel.inputData, `the input of step '${target.stepId}'`)
   const resume = travel.resumeData === undefined ? undefined : await resumeOf(step, travel.resumeData)
   rows.set(path, {
     path, stepId: target.stepId, kind: 'step', status: 'waiting', attempt: 0, dueAt: now, startedAt: now,

@@ -2,7 +2,7 @@ import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import { createTool } from '../run/tools/tool.ts'
 import { Agent } from '../agent/agent.ts'
-import { createStep, createWorkflow } from './index.ts'
+import { createStep, createWorkflow, mapVariable, type WorkflowRunStatus } from './index.ts'
 
 const length = createStep({ id: 'length', inputSchema: z.object({ text: z.string() }), outputSchema: z.object({ n: z.number() }), execute: ({ inputData }) => ({ n: inputData.text.length }) })
 const half = createStep({ id: 'half', inputSchema: z.object({ n: z.number() }), outputSchema: z.number(), execute: ({ inputData }) => inputData.n / 2 })
@@ -76,3 +76,69 @@ void createStep({
     return resumeData.ok
   },
 })
+
+// Agents and tools in the builder have the types of their steps.
+const built = createWorkflow({ id: 'built', inputSchema: z.object({ city: z.string() }), outputSchema: z.object({ lines: z.number() }) })
+  .tool(tool, { id: 'sky', description: 'Looks up.' })
+  .map(({ inputData, getStepResult }) => {
+    expectTypeOf(inputData).toEqualTypeOf<{ sky: string }>()
+    expectTypeOf(getStepResult('sky')).toEqualTypeOf<unknown>()
+    return { prompt: inputData.sky }
+  }, { id: 'prompt' })
+  .agent(agent, { structuredOutput: { schema: z.object({ lines: z.number() }) } })
+void built.commit()
+// @ts-expect-error the tool needs a city, and the workflow begins with a number
+void createWorkflow({ id: 'x', inputSchema: z.number() }).tool(tool)
+// @ts-expect-error an agent needs a prompt
+void createWorkflow({ id: 'x', inputSchema: z.object({ city: z.string() }) }).agent(agent)
+
+// A schema gives a field its type, a path also below another, and a variable keeps it.
+const tier = mapVariable({ requestContextPath: 'tier', schema: z.enum(['gold', 'tin']) })
+const deep = createStep({ id: 'deep', inputSchema: z.any(), outputSchema: z.object({ a: z.object({ b: z.number() }) }), execute: () => ({ a: { b: 1 } }) })
+void start().then(deep).map({ tier, made: { fn: () => '7', schema: z.string().transform(Number) }, b: { step: deep, path: 'a.b' }, whole: { step: deep } }).map(({ inputData }) => {
+  expectTypeOf(inputData).toEqualTypeOf<{ tier: 'gold' | 'tin'; made: number; b: number; whole: { a: { b: number } } }>()
+})
+// @ts-expect-error the input of the workflow that the map is in
+void start().map({ a: { initData: built } })
+
+// The number of elements at a time is computed of the list.
+void createWorkflow({ id: 'each', inputSchema: z.array(z.object({ text: z.string() })) }).foreach(length, {
+  concurrency: ({ inputData }) => {
+    expectTypeOf(inputData).toEqualTypeOf<Array<{ text: string }>>()
+    return inputData.length
+  },
+})
+
+// Hooks and schedules have the types of the workflow.
+void createWorkflow({
+  id: 'hooked', inputSchema: z.object({ text: z.string() }), outputSchema: z.number(), stateSchema: z.object({ seen: z.number() }),
+  schedule: [{ id: 'a', cron: '@daily', inputData: { text: 'x' }, initialState: { seen: 0 } }],
+  options: {
+    onStart({ inputData, state }) {
+      expectTypeOf(inputData).toEqualTypeOf<{ text: string }>()
+      expectTypeOf(state).toEqualTypeOf<{ seen: number }>()
+    },
+    onFinish(ended) {
+      expectTypeOf(ended.status).toEqualTypeOf<'success' | 'failed' | 'tripwire' | 'canceled'>()
+      if (ended.status === 'success') expectTypeOf(ended.result).toEqualTypeOf<number>()
+    },
+    onError: ({ error, status }) => {
+      expectTypeOf(error).toEqualTypeOf<Error>()
+      expectTypeOf(status).toEqualTypeOf<'failed' | 'tripwire'>()
+    },
+  },
+})
+// @ts-expect-error the input has a text
+void createWorkflow({ id: 'hooked', inputSchema: z.object({ text: z.string() }), schedule: { cron: '@daily', inputData: { txt: 'x' } } })
+
+// What is read of a run, and what its stream tells.
+const read = await workflow.getWorkflowRunById('r1', { fields: ['status', 'result'] })
+if (read) expectTypeOf(read.result).toEqualTypeOf<number | undefined>()
+// @ts-expect-error it was not read
+void read?.steps
+// @ts-expect-error no field of a run
+void workflow.getWorkflowRunById('r1', { fields: ['outcome'] })
+expectTypeOf(workflow.createRun().stream({ inputData: { text: 'x' }, closeOnSuspend: false, perStep: true }).status).resolves.toEqualTypeOf<WorkflowRunStatus>()
+// @ts-expect-error no option of a start that is waited for
+void workflow.createRun().start({ inputData: { text: 'x' }, closeOnSuspend: false })
+void workflow.createRun().timeTravel({ step: ['inner', 'half'], context: { length: { output: { n: 1 } } }, perStep: true, resumeData: 1 })

@@ -61,14 +61,15 @@ type Simple<T> = { [Key in keyof T]: T[Key] } & {}
 type Outputs<Steps extends readonly unknown[]> = Simple<{ [S in Steps[number] as Id<S>]: Out<S> }>
 /** A mapping as the object that it gives. */
 type Mapped<M> = Simple<{
-  [Key in keyof M]: M[Key] extends { schema: infer S extends Schema } ? InferOutput<S>
+  -readonly [Key in keyof M]: M[Key] extends { schema: infer S extends Schema } ? InferOutput<S>
     : M[Key] extends { step: infer S; path?: infer P } ? Field<Out<S extends readonly unknown[] ? S[number] : S>, P>
     : M[Key] extends { value: infer V } ? V
     : M[Key] extends { template: string } ? string
     : M[Key] extends { fn: (context: never) => infer R } ? Awaited<R> : unknown
 }>
 /** A field of a value by its path: `a`, or `a.b`. */
-type Field<T, P> = P extends '.' | '' | undefined ? T
+type Field<T, P> = unknown extends P ? T
+  : P extends '.' | '' | undefined ? T
   : P extends keyof T ? T[P]
   : P extends `${infer Key}.${infer Rest}` ? (Key extends keyof T ? Field<T[Key], Rest> : unknown)
   : unknown

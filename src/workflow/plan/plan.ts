@@ -231,7 +231,8 @@ export class Planner {
       return undefined
     }
     if (row.status === 'waiting' && row.dueAt !== undefined && row.dueAt <= this.#now) {
-      this.#plan.begin.push({ path, step, graph, input: row.input, row })
+      // One that has not begun gets what it would have got, unless it was given an input.
+      this.#plan.begin.push({ path, step, graph, input: row.attempt === 0 && row.input === undefined ? input : row.input, row })
       return undefined
     }
     return ended(row)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Agent, createTool, Heed, InMemoryStore, RequestContext, type Processor } from 'heed'
+import { Agent, createTool, Heed, InMemoryStore, isHeedError, RequestContext, type Processor } from 'heed'
 import { HeedClient } from 'heed/client'
 import { serve } from 'heed/server'
-import { scriptedModel } from 'heed/testing'
-import { cloneStep, cloneWorkflow, createStep, createWorkflow, ProcessorStepSchema } from 'heed/workflows'
+import { scriptedModel, virtualClock } from 'heed/testing'
+import { cloneStep, cloneWorkflow, createStep, createWorkflow, mapVariable, ProcessorStepSchema } from 'heed/workflows'
 import { z } from 'zod'
 
 // Every call of a definition and of a run, as a program of a user has them.
@@ -164,4 +164,107 @@ test('the same over HTTP', async () => {
   await remote.deleteRunById({ runId: 'r1', resourceId: 'ada' })
   assert.equal((await remote.runs({ resourceId: 'ada' })).total, 1)
   await server.close()
+})
+
+test('places have names, descriptions and metadata; agents and tools stand in the builder; fields of a map have schemas', async () => {
+  const about = { description: 'Why.', metadata: { team: 'a' } }
+  const agent = new Agent({ id: 'poet', model: scriptedModel(['A verse.', '{"lines":4}']) })
+  const tool = createTool({ id: 'size', inputSchema: z.object({ text: z.string() }), outputSchema: value, execute: async ({ text }) => ({ n: text.length }) })
+  const tenant = mapVariable({ requestContextPath: 'tenant', schema: z.string() })
+  const workflow = createWorkflow({ id: 'told', inputSchema: z.object({ prompt: z.string() }), ...about })
+    .agent(agent, { id: 'write', ...about })
+    .tool(tool, { id: 'measure', ...about })
+    .parallel([plus('left'), plus('right')], { id: 'both', ...about })
+    .map({ left: { step: plus('left'), path: 'n' }, tenant, given: { initData: true, path: 'prompt', schema: z.string() } }, { id: 'joined', ...about })
+    .map(({ inputData }) => [inputData.left, inputData.tenant.length, inputData.given.length], { id: 'listed' })
+    .foreach(createStep({ id: 'same', inputSchema: z.number(), outputSchema: z.number(), execute: async ({ inputData }) => inputData }), { concurrency: ({ inputData }) => inputData.length, id: 'all', ...about })
+    .sleep(1, { id: 'nap', ...about })
+    .map(() => ({ prompt: 'Count.' }))
+    .agent(agent, { structuredOutput: { schema: z.object({ lines: z.number() }) } })
+    .commit()
+  const stream = workflow.createRun().stream({ inputData: { prompt: 'Write.' }, requestContext: new RequestContext({ tenant: 'acme' }) })
+  const progress: unknown[] = []
+  const ended: unknown[] = []
+  for await (const { type, payload } of stream.fullStream) {
+    if (type === 'workflow-step-progress') progress.push([payload.id, payload.completedCount, payload.totalCount])
+    if (type === 'workflow-step-finish') ended.push([payload.id, payload.metadata])
+  }
+  const done = await stream.result
+  assert.deepEqual([shown(done), await stream.status, (await stream.usage) !== undefined], [{ lines: 4 }, 'success', true])
+  assert.deepEqual(done.stepExecutionPath, ['write', 'measure', 'left', 'right', 'same', 'same', 'same', 'poet'])
+  assert.deepEqual(progress, [['same', 1, 3], ['same', 2, 3], ['same', 3, 3]])
+  assert.deepEqual([done.steps.write?.metadata, ended.some((one) => JSON.stringify(one) === '["write",{"team":"a"}]')], [{ team: 'a' }, true])
+})
+
+test('runs that go on one step at a time, streams that stay open, and everything that begins again', async () => {
+  const list = createWorkflow({ id: 'list', inputSchema: z.array(value) }).foreach(ask, { concurrency: 2 }).commit()
+  const within = createWorkflow({ id: 'within', inputSchema: value, outputSchema: value }).then(ask).commit()
+  const outer = createWorkflow({ id: 'outer', inputSchema: value, outputSchema: value }).then(plus('one')).then(within).then(plus('last')).commit()
+  const heed = new Heed({ workflows: { list, outer }, storage: new InMemoryStore() })
+  const run = outer.createRun({ runId: 'r1', resourceId: 'ada' })
+  assert.equal((await run.start({ inputData: { n: 1 }, perStep: true })).status, 'paused')
+  assert.deepEqual((await run.resume({ perStep: true })).status, 'suspended')
+  assert.equal((await run.resume({ step: ['within', 'ask'], resumeData: { n: 1 }, perStep: true })).status, 'paused')
+  assert.deepEqual(shown(await run.resume()), { n: 4 })
+  assert.deepEqual(shown(await run.timeTravel({ step: 'within.ask', resumeData: { n: 10 }, context: { one: { output: { n: 100 } } } })), { n: 111 })
+  assert.equal((await run.timeTravel({ step: 'one', perStep: true })).status, 'paused')
+
+  const open = outer.createRun({ runId: 'r2', resourceId: 'ada' })
+  const stream = open.stream({ inputData: { n: 1 }, closeOnSuspend: false })
+  const types: string[] = []
+  for await (const { type } of stream.fullStream) {
+    types.push(type)
+    if (type === 'workflow-suspended') await open.resumeAsync({ label: 'amount', resumeData: { n: 1 } })
+  }
+  assert.deepEqual([types.includes('workflow-suspended'), types.at(-1), await stream.status], [true, 'workflow-finish', 'success'])
+  const reader = open.observeStream().getReader()
+  assert.equal((await reader.read()).value?.type, 'workflow-snapshot')
+
+  const each = list.createRun({ runId: 'l1', resourceId: 'ada' })
+  assert.equal((await each.start({ inputData: [{ n: 1 }, { n: 2 }] })).status, 'suspended')
+  assert.equal((await each.resume({ forEachIndex: 1, resumeData: { n: 1 } })).status, 'suspended')
+  assert.deepEqual(shown(await each.resume({ step: ask, resumeData: { n: 1 } })), [{ n: 2 }, { n: 3 }])
+
+  assert.deepEqual(await outer.getWorkflowRunById('r1', { fields: ['status', 'result'] }), { status: 'success', result: { n: 4 } })
+  assert.deepEqual(Object.keys((await outer.getWorkflowRunById('r1', { withNestedWorkflows: false }))?.steps ?? {}), ['one', 'last'])
+  assert.deepEqual([(await outer.listActiveWorkflowRuns()).total, await outer.restartAllActiveWorkflowRuns()], [0, { runIds: [] }])
+  await heed.close()
+})
+
+test('hooks of runs, and runs that a schedule starts', async () => {
+  const told: string[] = []
+  const ended = Promise.withResolvers<void>()
+  const clock = virtualClock(Date.UTC(2026, 0, 1, 8, 59, 50))
+  const hooked = createWorkflow({
+    id: 'hooked', inputSchema: value, outputSchema: value,
+    schedule: { id: 'hourly', cron: '0 * * * *', timezone: 'UTC', inputData: { n: 1 }, metadata: { why: 'a report' } },
+    options: {
+      onStart({ inputData, workflowId }) {
+        told.push(`start ${workflowId}`)
+        if (inputData.n > 5) throw new Error('too much')
+      },
+      onFinish({ status, runId }) {
+        told.push(`finish ${status}`)
+        if (runId.startsWith('schedule:')) ended.resolve()
+      },
+      onError: ({ error }) => void told.push(`error ${error.message}`),
+    },
+  }).then(plus('one')).commit()
+  const heed = new Heed({ workflows: { hooked }, storage: new InMemoryStore({ clock }), clock })
+  await heed.start()
+  assert.equal((await hooked.createRun().start({ inputData: { n: 6 } })).status, 'failed')
+  assert.deepEqual((await hooked.listSchedules()).map(({ id, nextAt, metadata }) => [id, nextAt?.toISOString(), metadata]), [['hourly', '2026-01-01T09:00:00.000Z', { why: 'a report' }]])
+  await clock.advance(20_000)
+  await ended.promise
+  assert.deepEqual(shown((await hooked.getWorkflowRunById('schedule:hourly:2026-01-01T09:00:00.000Z')) ?? { status: 'none' }), { n: 2 })
+  assert.deepEqual(told, ['start hooked', 'finish failed', 'error too much', 'start hooked', 'finish success'])
+  await heed.close()
+})
+
+test('what other engines have besides is refused, with what takes its place', async () => {
+  const workflow = createWorkflow({ id: 'own' }).map(() => 1).commit()
+  const refused = (code: string) => (error: unknown) => isHeedError(error) && error.code === code
+  await assert.rejects(workflow.createRun().start({ outputOptions: { includeState: true } } as never), refused('unsupported_option'))
+  assert.throws(() => createWorkflow({ id: 'x', options: { shouldPersistSnapshot: () => true } } as never), refused('unsupported_option'))
+  assert.throws(() => createWorkflow({ id: 'x', schedule: { cron: 'often' } }), refused('invalid_workflow'))
 })

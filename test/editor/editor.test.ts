@@ -244,7 +244,7 @@ describe('what runs get', () => {
       }),
       'a called agent': () => chief.generate('Ask the guide.'),
       'a step of a workflow': async () => {
-        const run = await asking.createRun()
+        const run = asking.createRun()
         await run.start({ inputData: { prompt: 'Go.' } })
       },
       HTTP: () => remote.generate('Go.'),

@@ -9,7 +9,8 @@ import { soundOf, toneSpeech, toneTranscription } from './voices.ts'
 const [file = ''] = process.argv.slice(2)
 const model = scriptedModel(['One. Two.', 'Three. Four. Five. Six.'], { pace: { deltaMs: 300 } })
 const agent = new Agent({ id: 'guide', model, voice: new CompositeVoice({ input: toneTranscription(), output: toneSpeech() }) })
-new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
+const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
+await heed.start()
 
 const session = await agent.voice.session({ threadId: 'call', resourceId: 'user-1', turn: { detect: 'caller' } })
 async function say(text: string): Promise<void> {

@@ -344,3 +344,18 @@ export const workflowUsage = `
   ${ofThread('workflow_runs', 'head, input')}
   ${ofThread('workflow_steps', 'content')}
 `
+
+/** As for other tables of a resource, with one call for all rows that a statement adds. */
+export const notificationsAdded = `
+  CREATE FUNCTION heed_notifications_added_size() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO heed_usage_changes (resource_id, threads, bytes)
+    SELECT resource_id, 0, sum(${sizes.notifications('added')}) FROM added GROUP BY resource_id
+    HAVING sum(${sizes.notifications('added')}) <> 0;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER heed_notifications_size_added AFTER INSERT ON heed_notifications REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION heed_notifications_added_size();
+  CREATE TRIGGER heed_notifications_size_removed AFTER DELETE ON heed_notifications FOR EACH ROW
+    EXECUTE FUNCTION heed_notifications_size();
+`

@@ -3,7 +3,7 @@ import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
-import { foldUsage, functions, threadsSize, triggers, workflowUsage } from './functions.ts'
+import { foldUsage, functions, notificationsAdded, threadsSize, triggers, workflowUsage } from './functions.ts'
 import { recallIndex } from './recall-index.ts'
 import { timelineTable } from './failover/timeline.ts'
 
@@ -86,10 +86,22 @@ const cheapUsage = `
   ${threadsSize}
 `
 
+/**
+ * What is written with every transaction, and with every notification. The times of outcomes come in order, so that an index of their ranges
+ * finds the old ones and is hardly ever written. What notifications of one statement take is added once for each resource, instead of by a
+ * call for each row.
+ */
+const cheapOutcomes = `
+  DROP INDEX heed_outcomes_at;
+  CREATE INDEX heed_outcomes_at ON heed_outcomes USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+  DROP TRIGGER heed_notifications_size_added ON heed_notifications;
+  ${notificationsAdded}
+`
+
 /** Version n is the state after the first n steps. A released step never changes. */
 export const steps: readonly string[] = [`${tables}
 ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
   translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage,
-  translateTables(scoreOriginSchema), translateTables(promptBlockSchema)]
+  translateTables(scoreOriginSchema), translateTables(promptBlockSchema), cheapOutcomes]

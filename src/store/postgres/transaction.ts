@@ -266,9 +266,19 @@ export function reserveKeys({ schema }: Dialect, table: KeyedTable): SqlStatemen
   return { sql: `SELECT nextval('${sequence}') AS key FROM generate_series(1, ${reservedKeys} * (1 + $1::int)) ORDER BY 1`, args: [] }
 }
 
+/** So many numbers of locks are remembered. */
+const mostNumbers = 10_000
+const numbers = new Map<string, bigint>()
+
 /** Locks by name are numbers of 64 bits. */
 function lockNumber(...parts: string[]): bigint {
-  return createHash('sha1').update(JSON.stringify(parts)).digest().readBigInt64BE(0)
+  const name = JSON.stringify(parts)
+  let number = numbers.get(name)
+  if (number === undefined) {
+    if (numbers.size >= mostNumbers) numbers.clear()
+    numbers.set(name, (number = createHash('sha1').update(name).digest().readBigInt64BE(0)))
+  }
+  return number
 }
 
 /** The statement that locks threads: all in one, in the order of the bytes of their ids. What they hold is read by later statements. */

@@ -177,8 +177,9 @@ export class RecentThreads {
  */
 export class Recent {
   readonly #statements: Statements
-  readonly #rows = new RecentRows()
-  readonly #threads = new RecentThreads()
+  // Made when they are first used: a transaction that is done again with answers makes its tables each time.
+  #madeRows: RecentRows | undefined
+  #madeThreads: RecentThreads | undefined
   #dataVersion: number | undefined
   #rowsVersion = -1
   #threadsVersion = -1
@@ -188,6 +189,14 @@ export class Recent {
 
   constructor(statements: Statements) {
     this.#statements = statements
+  }
+
+  get #rows(): RecentRows {
+    return (this.#madeRows ??= new RecentRows())
+  }
+
+  get #threads(): RecentThreads {
+    return (this.#madeThreads ??= new RecentThreads())
   }
 
   /** Call when a transaction begins or ends: the data version is read again before cached records are used. */
@@ -238,7 +247,7 @@ export class Recent {
 
   /** Reads the data version only if the thread is cached. */
   takeThread(id: string): RecentThread | undefined {
-    return this.#threads.has(id) ? this.threads().take(id) : undefined
+    return this.#madeThreads?.has(id) ? this.threads().take(id) : undefined
   }
 
   /** The thread as it was just committed. */

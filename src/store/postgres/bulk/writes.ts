@@ -93,10 +93,28 @@ function insertOfSeveral(text: string, rows: string): Several | undefined {
   if (into === undefined || values === undefined || /\bSELECT\b/.test(text) || conflict.includes('$')) return undefined
   const keys = conflictKeys(into, values, conflict)
   if (!keys) return undefined
-  const insert = `${into} SELECT ${ofRows(values)} FROM ${rows}`
+  const { before, inserted } = counted(ofRows(values))
+  const insert = `${before}${into} SELECT ${inserted} FROM ${rows}`
   // Without the exception for what is there already, such a row fails with 23505.
-  const exact = conflict === '' || /DO NOTHING\s*$/.test(conflict) ? insert : assertedOf(`${insert}${conflict} RETURNING 1`, 'count(*)')
+  const isExact = conflict === '' || /DO NOTHING\s*$/.test(conflict)
+  const exact = isExact ? insert : assertedOf(`${insert}${conflict} RETURNING 1`, 'count(*)')
   return { text: insert + conflict, asserted: exact, keys }
+}
+
+/**
+ * Records of one transaction may have the same change number. So the counter of each inbox is raised once for all rows of a statement, in
+ * the order in which all transactions lock counters.
+ */
+function counted(values: string): { before: string; inserted: string } {
+  const [call, schema = '', resource = ''] = /((?:"[^"]+"|\w+)\.)heed_change\((given\.p\d+)\)/.exec(values) ?? []
+  if (call === undefined) return { before: '', inserted: values }
+  const lists = `unnest($${resource.slice('given.p'.length)}::text[])`
+  const before = `
+    WITH changed AS (
+      INSERT INTO ${schema}heed_notification_changes AS c (resource_id, last)
+      SELECT DISTINCT resource COLLATE "C", 1 FROM ${lists} AS inbox (resource) ORDER BY 1
+      ON CONFLICT (resource_id) DO UPDATE SET last = c.last + 1 RETURNING c.resource_id, c.last)`
+  return { before, inserted: values.replace(call, `(SELECT changed.last FROM changed WHERE changed.resource_id = ${resource})`) }
 }
 
 /** The values of the columns in which rows may conflict, if the conflict changes the row that is there; undefined where they are unknown. */

@@ -95,15 +95,15 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   if (related) return merge(statements, related, item, dedupeSlot)
   const row = newRow(item)
   const kept = { dedupeSlot, coalesceSlot, rememberMs: item.dedupeKey === undefined ? null : item.rememberMs || null }
-  const created = { record: notificationOf(row), outcome: 'created' as const }
+  const created = () => ({ record: notificationOf(row), outcome: 'created' as const })
   if (!item.settlement) {
     add(statements, row, kept)
-    return created
+    return created()
   }
   // Decided before it is stored: one write instead of two, and what is stored need not be read again.
   const decided = decide(statements, row, item.settlement, settling.newId)
   add(statements, decided.row, kept)
-  return { ...created, settled: settledAs(decided, item.settlement, settling.dueNow) }
+  return { ...created(), settled: settledAs(decided, item.settlement, settling.dueNow) }
 }
 
 /** A notification as it is stored before a decision. */

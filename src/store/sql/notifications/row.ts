@@ -66,7 +66,7 @@ export interface BatchRow {
 
 /** The record that the store returns. Null columns are absent keys. */
 export function notificationOf(row: UnnumberedRow): NotificationRecord {
-  return {
+  const record: NotificationRecord = {
     id: row.id,
     threadId: row.threadId,
     resourceId: row.resourceId,
@@ -80,36 +80,26 @@ export function notificationOf(row: UnnumberedRow): NotificationRecord {
     createdAt: new Date(row.createdAt),
     updatedAt: new Date(row.updatedAt),
     deliveryAttempts: row.attempts,
-    ...json('payload', row.payload),
-    ...json('attributes', row.attributes),
-    ...json('metadata', row.metadata),
-    ...text('dedupeKey', row.dedupeKey),
-    ...text('coalesceKey', row.coalesceKey),
-    ...(row.action === null ? {} : { deliveryAction: row.action }),
-    ...text('deliveryReason', row.reason),
-    ...text('deliveryRule', row.rule),
-    ...text('lastDeliveryError', row.error),
-    ...text('deliveredSignalId', row.deliveredSignalId),
-    ...text('summarySignalId', row.summarySignalId),
-    ...time('deliverAt', row.deliverAt),
-    ...time('summaryAt', row.summaryAt),
-    ...time('lastDeliveryAttemptAt', row.attemptedAt),
-    ...time('deliveredAt', row.deliveredAt),
-    ...time('seenAt', row.seenAt),
-    ...time('dismissedAt', row.dismissedAt),
-    ...time('archivedAt', row.archivedAt),
-    ...time('discardedAt', row.discardedAt),
   }
-}
-
-function time<Field extends string>(field: Field, value: number | null): { [Key in Field]?: Date } {
-  return value === null ? {} : ({ [field]: new Date(value) } as { [Key in Field]?: Date })
-}
-
-function text<Field extends string>(field: Field, value: string | null): { [Key in Field]?: string } {
-  return value === null ? {} : ({ [field]: value } as { [Key in Field]?: string })
-}
-
-function json<Field extends 'payload' | 'attributes' | 'metadata'>(field: Field, value: string | null): Pick<NotificationRecord, Field> {
-  return (value === null ? {} : { [field]: JSON.parse(value) as unknown }) as Pick<NotificationRecord, Field>
+  // Key by key: an object for each of them would be most of what a notification allocates.
+  if (row.payload !== null) record.payload = JSON.parse(row.payload) as NonNullable<NotificationRecord['payload']>
+  if (row.attributes !== null) record.attributes = JSON.parse(row.attributes) as NonNullable<NotificationRecord['attributes']>
+  if (row.metadata !== null) record.metadata = JSON.parse(row.metadata) as NonNullable<NotificationRecord['metadata']>
+  if (row.dedupeKey !== null) record.dedupeKey = row.dedupeKey
+  if (row.coalesceKey !== null) record.coalesceKey = row.coalesceKey
+  if (row.action !== null) record.deliveryAction = row.action
+  if (row.reason !== null) record.deliveryReason = row.reason
+  if (row.rule !== null) record.deliveryRule = row.rule
+  if (row.error !== null) record.lastDeliveryError = row.error
+  if (row.deliveredSignalId !== null) record.deliveredSignalId = row.deliveredSignalId
+  if (row.summarySignalId !== null) record.summarySignalId = row.summarySignalId
+  if (row.deliverAt !== null) record.deliverAt = new Date(row.deliverAt)
+  if (row.summaryAt !== null) record.summaryAt = new Date(row.summaryAt)
+  if (row.attemptedAt !== null) record.lastDeliveryAttemptAt = new Date(row.attemptedAt)
+  if (row.deliveredAt !== null) record.deliveredAt = new Date(row.deliveredAt)
+  if (row.seenAt !== null) record.seenAt = new Date(row.seenAt)
+  if (row.dismissedAt !== null) record.dismissedAt = new Date(row.dismissedAt)
+  if (row.archivedAt !== null) record.archivedAt = new Date(row.archivedAt)
+  if (row.discardedAt !== null) record.discardedAt = new Date(row.discardedAt)
+  return record
 }

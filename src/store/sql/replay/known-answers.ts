@@ -51,8 +51,8 @@ export class KnownAnswers {
   /** How many of them a run of the work has requested again, with only true answers before them. */
   verified = 0
   /** Answers to reads that the work did not make at that point. They are valid until the next write. */
-  readonly #spare = new Map<string, SqlAnswer>()
-  readonly #ahead = new Map<string, AheadAnswer>()
+  #spare: Map<string, SqlAnswer> | undefined
+  #ahead: Map<string, AheadAnswer> | undefined
   /** The reads ahead that were sent. */
   readonly asked = new Set<string>()
   /** How often a query found no row; -1 once it found one. */
@@ -63,7 +63,7 @@ export class KnownAnswers {
       const answer = answers[index] ?? nothing
       this.answered.push({ ...one, answer })
       if (one.kind !== 'read') {
-        this.#spare.clear()
+        this.#spare?.clear()
         continue
       }
       if (one.answer) continue
@@ -74,8 +74,10 @@ export class KnownAnswers {
 
   /** Keeps the answers to reads ahead, under the reads that they answer. */
   addAhead(asked: readonly Ahead[], answers: readonly SqlAnswer[]): void {
+    if (asked.length === 0) return
     const keys = new Map<string, SqlValue>()
-    const known = (one: SqlStatement, answer: SqlAnswer) => this.#ahead.set(keyOf(one.sql, one.args), { table: tableOf(one.sql), answer })
+    const all = (this.#ahead ??= new Map<string, AheadAnswer>())
+    const known = (one: SqlStatement, answer: SqlAnswer) => all.set(keyOf(one.sql, one.args), { table: tableOf(one.sql), answer })
     for (const [index, one] of asked.entries()) {
       const answer = answers[index] ?? nothing
       if (one.sql !== texts.thread) continue
@@ -91,19 +93,20 @@ export class KnownAnswers {
   }
 
   ahead(sql: string, args: SqlValue[], written: ReadonlySet<string>): SqlAnswer | undefined {
-    const known = this.#ahead.size === 0 ? undefined : this.#ahead.get(keyOf(sql, args))
+    const known = this.#ahead?.get(keyOf(sql, args))
     return known && !written.has(known.table) ? known.answer : undefined
   }
 
   /** Removes the answers from here on, which the work did not request at that point. Returns false if one of them is that of a write. */
   discardFrom(from: number): boolean {
     const removed = this.answered.splice(from)
-    for (const { sql, args, answer } of removed) this.#spare.set(keyOf(sql, args), answer)
+    const spare = (this.#spare ??= new Map<string, SqlAnswer>())
+    for (const { sql, args, answer } of removed) spare.set(keyOf(sql, args), answer)
     return removed.every(({ kind }) => kind === 'read' || kind === 'lock')
   }
 
   spare(sql: string, args: SqlValue[]): SqlAnswer | undefined {
-    return this.#spare.size === 0 ? undefined : this.#spare.get(keyOf(sql, args))
+    return this.#spare === undefined || this.#spare.size === 0 ? undefined : this.#spare.get(keyOf(sql, args))
   }
 
   trusts(sql: string): boolean {

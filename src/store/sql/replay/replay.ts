@@ -92,7 +92,7 @@ class SpeculativeStatements implements Statements {
   readonly #expected: ReadonlyMap<string, SqlAnswer> | undefined
   /** A thread without a run is expected. */
   readonly #isIdle: boolean
-  readonly #reserved = new Map<KeyedTable, number[]>()
+  #reserved: Map<KeyedTable, number[]> | undefined
   #reservations = 0
   readonly newKey?: NonNullable<Statements['newKey']>
   readonly lockThreads?: NonNullable<Statements['lockThreads']>
@@ -130,12 +130,13 @@ class SpeculativeStatements implements Statements {
   }
 
   #reservedKey(table: KeyedTable, { sql }: SqlStatement): number {
-    let keys = this.#reserved.get(table) ?? []
+    let keys = this.#reserved?.get(table) ?? []
     if (keys.length === 0) {
       // Numbers are not used up for a row that may not be inserted.
       if (this.#doubtful) throw this.#stop()
       // Each reservation is a read of its own.
       keys = this.#answer('read', sql, [this.#reservations++]).rows.map(({ key }) => Number(key))
+      this.#reserved ??= new Map()
       this.#reserved.set(table, keys)
     }
     const key = keys.shift()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { MastraClient } from '@mastra/client-js'
 import { z } from 'zod'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { workflowChecks } from './workflow-checks.mjs'
 
 /**
  * The client package that existing programs use, unchanged, against our server. With `--peer` against the server that it was made for:
@@ -61,6 +62,7 @@ async function idle(activeRunId, threadId) {
 }
 
 const checks = {
+  ...workflowChecks((steps, check) => world(steps, check), resourceId),
   'listAgents, details': () => world([], async ({ client, remote }) => {
     assert.deepEqual(Object.keys(await client.listAgents()), ['guide'])
     assert.equal((await remote.details()).name, 'guide')

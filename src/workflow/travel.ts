@@ -32,6 +32,11 @@ export function isNamed(graph: WorkflowGraph, { path, stepId }: StepRow, name: s
   return path === name || stepId === name || nameOf(graph, path, stepId) === name
 }
 
+/** Whether a step is in the workflow that a caller names. */
+export function isWithin(graph: WorkflowGraph, { path, stepId }: StepRow, name: string): boolean {
+  return nameOf(graph, path, stepId).startsWith(`${name}.`)
+}
+
 /** The rows that a run begins with which begins again from a step, and the path of that step. */
 export async function travelRows(graph: WorkflowGraph, stored: StoredRun, travel: Travel): Promise<{ rows: StepRow[]; path: string }> {
   const recorded = recordedStep(graph, stored, travel.step)

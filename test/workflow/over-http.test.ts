@@ -37,7 +37,7 @@ async function workflowServer() {
 it('[F6.1] a client starts, follows and resumes runs, with the types of the workflow', async () => {
   const { as } = await workflowServer()
   const workflow = as('ada').getWorkflow<ReturnType<typeof sums>>('sums')
-  expect(await workflow.details()).toMatchObject({ id: 'sums', description: 'Adds.', steps: [{ type: 'step', id: 'add' }, { id: 'ask' }, { id: 'last' }] })
+  expect(await workflow.details()).toMatchObject({ id: 'sums', description: 'Adds.', stepGraph: [{ type: 'step', id: 'add' }, { id: 'ask' }, { id: 'last' }], steps: { ask: { resumeSchema: expect.stringContaining('"n"') as string } } })
   expect(JSON.parse((await as('ada').listWorkflows()).sums?.inputSchema ?? '')).toMatchObject({ type: 'object', properties: { n: { type: 'number' } } })
   const run = workflow.createRun({ runId: 'r1' })
   expect(await run.start({ inputData: { n: 1 } })).toMatchObject({ status: 'suspended', suspended: ['1'], suspendPayload: { 1: { question: 'How much?' } } })

@@ -33,8 +33,8 @@ export interface Route {
   /** A request may have no body at all: existing clients send none. */
   readonly bodyOptional?: true
   /**
-   * `events`: a stream of server-sent events. `records`: one of JSON records, each followed by the byte 0x1E, or of server-sent events where
-   * the request accepts them. `socket`: a WebSocket, by `call.upgrade`.
+   * `events`: a stream of server-sent events. `records`: one of JSON records, each followed by the byte 0x1E, or of server-sent events
+   * where the request accepts them. `socket`: a WebSocket, by `call.upgrade`.
    */
   readonly response: 'json' | 'events' | 'records' | 'text' | 'audio' | 'socket'
   /** Its body is a sound, or a form with one: the route reads it itself. */

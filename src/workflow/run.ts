@@ -15,7 +15,7 @@ import { elementOf, stepAt, type StepRow } from './plan/plan.ts'
 import { scheduledPrefix, type ScheduledStart } from './scheduled.ts'
 import { stepHooks } from './step.ts'
 import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
-import { isNamed, isWithin, travelRows, type GivenStep } from './travel.ts'
+import { isMeant, travelRows, type GivenStep } from './travel.ts'
 
 /** What a run begins with. */
 export interface StartArgs<Input = unknown, State = unknown> {
@@ -283,8 +283,8 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   }
 
   /** `moved`: what was recorded before counts no longer. */
-  async #settled(moved: Moved = () => true, rests: Moved = isSettled, signal?: AbortSignal): Promise<WorkflowResult<Output, State>> {
-    return resultOf(this.#graph, await this.#place.when(this, (stored) => rests(stored) && moved(stored), signal))
+  async #settled(moved: Moved = () => true, rests: Moved = isSettled): Promise<WorkflowResult<Output, State>> {
+    return resultOf(this.#graph, await this.#place.when(this, (stored) => rests(stored) && moved(stored)))
   }
 
   /** @internal Starts the run that is named by an occurrence of a schedule. */
@@ -377,9 +377,8 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   #suspendedRow({ head, rows }: StoredRun, { step, label, forEachIndex }: ResumeArgs): StepRow {
     const open = rows.filter(({ status }) => status === 'suspended')
-    const name = step === undefined ? undefined : nameIn(step)
     const found = open.filter((row) => (
-      (name === undefined || isNamed(this.#graph, row, name) || isWithin(this.#graph, row, name)) && (label === undefined || row.suspend?.label === label)
+      (step === undefined || isMeant(this.#graph, row, nameIn(step))) && (label === undefined || row.suspend?.label === label)
         && (forEachIndex === undefined || elementOf(row.path) === forEachIndex)
     ))
     const [only] = found
@@ -390,42 +389,17 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     throw notSuspended(this.runId, `the steps that are suspended are ${names}`)
   }
 
-  /** @internal Names the run and its owner before it is started. */
-  create(): Promise<void> {
-    return this.#place.create(this)
-  }
-
-  /** @internal The run as it is stored; null for one that was neither created nor started. */
-  read(): Promise<StoredRun | null> {
-    return this.#place.read(this)
-  }
-
-  /** @internal Resolves when the start is stored. */
-  beginStart(args: StartArgs<Input, State>): Promise<undefined> {
-    return this.#begin('start()', args)
-  }
-
   /** @internal Resolves when the answer is stored, with what is true when the step has gone on. */
   beginResume(args: ResumeArgs): Promise<Moved> {
     return this.#resume(args)
   }
 
-  /** @internal Resolves when the run has ended or is suspended, and has `moved`; rejects when the signal aborts. */
-  settled(moved?: Moved, signal?: AbortSignal): Promise<WorkflowResult<Output, State>> {
-    return this.#settled(moved, isSettled, signal)
-  }
-
   /**
-   * @internal The chunks of the run from its beginning or going on, once that is stored, until it has ended or is suspended. `closeOnSuspend`
-   * as in `stream()`.
+   * @internal The chunks of the run from its beginning or going on, once that is stored, until it has ended or is suspended.
+   * `closeOnSuspend` as in `stream()`.
    */
   async chunksFrom(begin: () => Promise<Moved | undefined>, closeOnSuspend = true): Promise<AsyncGenerator<WorkflowChunk>> {
     return (await this.#follow(begin, closeOnSuspend ? isSettled : isLeft)).chunks
-  }
-
-  /** @internal The chunks behind a cursor, or a snapshot where they are not retained, until the signal aborts. */
-  chunksAfter(after: string, signal: AbortSignal): Promise<AsyncIterable<WorkflowChunk>> {
-    return this.#place.subscribe(this, { after, signal })
   }
 
   /** @internal Has the chunks of the run retained, behind this cursor, until the returned function is called. */

@@ -235,7 +235,7 @@ describe('runs of workflows, as existing clients ask for them', () => {
     await held.body?.cancel()
   })
 
-  it('[F6.9] observe gives a run from its start, or behind an offset, whoever comes when', async () => {
+  it('[F6.9] observe gives a run from its start, or behind an offset, for readers that come before and after its end', async () => {
     const { ask, chunks, post } = open()
     const first = await chunks('/sums/stream?runId=r1', { inputData: { n: 1 } })
     const [all, some] = [records(await ask('ada', 'POST', '/sums/observe?runId=r1')), records(await ask('ada', 'POST', '/sums/observe?runId=r1&offset=6'))]
@@ -265,7 +265,7 @@ describe('runs of workflows, as existing clients ask for them', () => {
     const [all, some] = await Promise.all([watching, behind])
     expect(types(all).slice(0, 7)).toEqual(types(live).filter((type) => type !== 'workflow-step-output').slice(0, 7))
     expect(all[2]).toMatchObject({ type: 'workflow-step-result', payload: { id: 'add', stepCallId: '0', status: 'success', output: { n: 2 } } })
-    // An offset counts chunks that are gone: all is told again.
+    // An offset counts chunks that are gone: all of them come again.
     expect(types(some)[0]).toBe('workflow-start')
     expect(all.at(-1)).toMatchObject({ payload: { workflowStatus: 'success', finalWorkflowResult: { n: 7 } } })
     await two.close()

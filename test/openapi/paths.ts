@@ -7383,6 +7383,10 @@ export interface operations {
             tripwire?: {
               [key: string]: unknown;
             };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
             path?: {
                 path: string;
                 stepId: string;
@@ -7805,6 +7809,10 @@ export interface operations {
             tripwire?: {
               [key: string]: unknown;
             };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
             suspended?: string[][];
             suspendPayload?: {
               [key: string]: unknown;
@@ -7955,6 +7963,10 @@ export interface operations {
             tripwire?: {
               [key: string]: unknown;
             };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
             suspended?: string[][];
             suspendPayload?: {
               [key: string]: unknown;
@@ -8095,6 +8107,10 @@ export interface operations {
             tripwire?: {
               [key: string]: unknown;
             };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
             suspended?: string[][];
             suspendPayload?: {
               [key: string]: unknown;
@@ -8228,6 +8244,10 @@ export interface operations {
               [key: string]: unknown;
             };
             tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
               [key: string]: unknown;
             };
             suspended?: string[][];

@@ -46,9 +46,10 @@ export async function newRun(call: Pick<Call<Owner, { runId?: string } & Owner>,
 export async function createdRun(call: Asked, runId: string, resourceId: string | undefined): Promise<WorkflowRun | undefined> {
   const { resources } = call.principal
   if (resourceId !== undefined || (resources !== '*' && resources.length < 2)) return undefined
-  const stored = await workflowOf(call).createRun({ runId }).read()
+  const workflow = workflowOf(call)
+  const stored = await workflow.place.read({ runId })
   if (stored?.resourceId === undefined || !mayAccess(call.principal, stored.resourceId)) return undefined
-  return workflowOf(call).createRun({ runId, resourceId: stored.resourceId })
+  return workflow.createRun({ runId, resourceId: stored.resourceId })
 }
 
 export async function startArgs(call: Pick<Call<StartBody, unknown>, 'body' | 'context'>): Promise<StartArgs> {
@@ -74,7 +75,8 @@ export function streamedRecords(
 
 /** Of a run that exists. One of another resource does not, so that ids can't be probed. */
 export async function onRun<Result>(
-  call: Asked, owner: Owner, work: (found: WorkflowRun) => Promise<Result>, find: () => WorkflowRun | Promise<WorkflowRun> = () => runOf(call, owner),
+  call: Asked, owner: Owner, work: (found: WorkflowRun) => Promise<Result>,
+  find: () => WorkflowRun | Promise<WorkflowRun> = () => runOf(call, owner),
 ): Promise<Result> {
   const found = await find()
   try {
@@ -85,8 +87,8 @@ export async function onRun<Result>(
 }
 
 /** The run as it is stored. */
-export async function requireStored(run: WorkflowRun): Promise<StoredRun> {
-  const stored = await run.read()
+export async function requireStored(call: Asked, run: WorkflowRun): Promise<StoredRun> {
+  const stored = await workflowOf(call).place.read(run)
   if (!stored) throw unknownRun(run.runId)
   return stored
 }

@@ -4,7 +4,9 @@ import type { ResumeArgs, TimeTravelArgs } from '../../workflow/run.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { resolveResource } from '../auth/principal.ts'
 import { omitUndefined, parseDate } from '../request/fields.ts'
-import { newRun, onRun, requireStored, runOf, startArgs, streamed, streamedRecords, workflowOf, type Owner, type StartBody } from '../request/workflow-runs.ts'
+import {
+  newRun, onRun, requireStored, runOf, startArgs, streamed, streamedRecords, workflowOf, type Owner, type StartBody,
+} from '../request/workflow-runs.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
 import { anything, date, flag, id, ignored, object, page, perPage, record, text } from '../schema/schemas.ts'
@@ -68,7 +70,7 @@ export const workflows: readonly Route[] = [
     async handle(call) {
       const run = await newRun(call)
       const args = await startArgs(call)
-      return streamedRecords(call, run, await run.chunksFrom(() => run.beginStart(args), call.body.closeOnSuspend))
+      return streamedRecords(call, run, await run.chunksFrom(() => run.startAsync(args).then(() => undefined), call.body.closeOnSuspend))
     },
   }),
   route<never, RunsQuery>({
@@ -92,7 +94,7 @@ export const workflows: readonly Route[] = [
     handle(call) {
       const { fields, withNestedWorkflows } = call.query
       const wanted = omitUndefined({ fields, withNestedWorkflows })
-      return onRun(call, call.query, async (found) => storedRunForm(workflowOf(call), await requireStored(found), wanted))
+      return onRun(call, call.query, async (found) => storedRunForm(workflowOf(call), await requireStored(call, found), wanted))
     },
   }),
   route<never, Owner & { after?: string }>({
@@ -100,7 +102,7 @@ export const workflows: readonly Route[] = [
     response: 'events', read: true,
     query: object({ ...owned, after: { ...text, description: 'The cursor of the last chunk that was received.' } }),
     async handle(call) {
-      await onRun(call, call.query, requireStored)
+      await onRun(call, call.query, (found) => requireStored(call, found))
       const after = call.query.after ?? call.request.header('last-event-id') ?? undefined
       const run = runOf(call, call.query)
       return streamed(call, run, run.observe(omitUndefined({ after })), { after })

@@ -381,7 +381,8 @@ const stepInfos = { type: 'object', additionalProperties: workflowStepInfo }
 export const workflow = having(
   {
     id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text, stepCount: count,
-    stepGraph: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])), steps: stepInfos, allSteps: stepInfos,
+    stepGraph: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])),
+    steps: stepInfos, allSteps: stepInfos,
     schedules: listOf(having({ id: text, cron: text, timezone: text }, ['id', 'cron'])),
   },
   ['id', 'name'],
@@ -390,7 +391,10 @@ export const workflowsById: JSONSchema = { type: 'object', additionalProperties:
 export const startedRun = having({ runId: text, message: text }, ['runId'])
 export const deletedRun = having({ deleted: flag, message: text }, ['deleted', 'message'])
 const workflowStep = having({ path: text, stepId: text, status: text, attempts: count, startedAt: count }, ['path', 'stepId', 'status'])
-const settledRun = { runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, tripwire: record }
+const settledRun = {
+  runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, tripwire: record,
+  stepExecutionPath: listOf(text), usage: record,
+}
 export const workflowRun = having(
   {
     ...settledRun, path: listOf(workflowStep), suspended: listOf(text), suspendPayload: record, resumeLabels: record,

@@ -29,8 +29,8 @@ const notReady = Symbol('not ready')
 /** The event streams that one principal opens. */
 export interface PrincipalStreams {
   /**
-   * Streams chunks as server-sent events, or as records. `release` is called once, when the client has disconnected or the chunks have ended.
-   * `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
+   * Streams chunks as server-sent events, or as records. `release` is called once, when the client has disconnected or the chunks have
+   * ended. `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
    */
   respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release?: () => void, side?: SideChannel): Response
 }

@@ -20,7 +20,8 @@ export function runInfoForm({ resourceId, ...run }: WorkflowRunInfo): object {
 
 /** What became of a run so far: as `status()` gives it, and as existing clients read it. */
 export function storedRunForm(
-  { graph }: Pick<Workflow, 'graph'>, stored: StoredRun, { fields, withNestedWorkflows = true }: { fields?: RunField[]; withNestedWorkflows?: boolean },
+  { graph }: Pick<Workflow, 'graph'>, stored: StoredRun,
+  { fields, withNestedWorkflows = true }: { fields?: RunField[]; withNestedWorkflows?: boolean },
 ): object {
   const { head: { workflowId, createdAt, updatedAt }, input, rows, resourceId } = stored
   const result = resultOf(graph, stored)

@@ -1,9 +1,11 @@
 import { HeedError } from '../../../base/errors.ts'
 import { newId } from '../../../base/ids.ts'
 import type { WorkflowChunk } from '../../../workflow/chunk.ts'
+import type { RunName, RunPlace } from '../../../workflow/place/place.ts'
+import { isSettled, resultOf } from '../../../workflow/place/stored-run.ts'
 import { toldChunks } from '../../../workflow/place/told-chunks.ts'
 import { isOver, type WorkflowRunStatus } from '../../../workflow/plan/machine.ts'
-import type { ResumeArgs, TimeTravelArgs, WorkflowRun } from '../../../workflow/run.ts'
+import type { Moved, ResumeArgs, TimeTravelArgs, WorkflowRun } from '../../../workflow/run.ts'
 import type { Workflow } from '../../../workflow/workflow.ts'
 import { resolveResource } from '../../auth/principal.ts'
 import { omitUndefined } from '../../request/fields.ts'
@@ -33,7 +35,9 @@ const one = '/workflows/:workflowId'
 const owned = { resourceId: id }
 const ofRun = object({ ...owned, runId: id }, ['runId'])
 const step = { anyOf: [id, { type: 'array', items: id, minItems: 1, maxItems: 64 }] }
-const startBody = object({ ...owned, inputData: anything, initialState: record, perStep: flag, requestContext: record, tracingOptions: ignored })
+const startBody = object({
+  ...owned, inputData: anything, initialState: record, perStep: flag, requestContext: record, tracingOptions: ignored,
+})
 const resumeBody = object({ step, resumeData: anything, forEachIndex: page, perStep: flag, tracingOptions: ignored })
 const restartBody = object({ tracingOptions: ignored })
 const travelBody = object({
@@ -44,7 +48,8 @@ const travelBody = object({
 /** The routes by which existing clients start, answer, follow and count runs of workflows, over the calls of a run. */
 export const existingWorkflowRuns: readonly Route[] = [
   route({
-    method: 'GET', path: '/workflows/run-counts', summary: 'How many runs of each workflow run, and how many are suspended', response: 'json',
+    method: 'GET', path: '/workflows/run-counts', response: 'json',
+    summary: 'How many runs of each workflow run, and how many are suspended',
     responseSchema: responses.workflowRunCounts, read: true, query: object(owned), handle: countRuns,
   }),
   route<Owner, { runId?: string }>({
@@ -52,7 +57,7 @@ export const existingWorkflowRuns: readonly Route[] = [
     responseSchema: responses.startedRun, creates: true, query: object({ runId: id }), body: object(owned),
     async handle(call) {
       const run = await newRun(call)
-      await run.create()
+      await workflowOf(call).place.create(run)
       return { runId: run.runId }
     },
   }),
@@ -74,33 +79,37 @@ export const existingWorkflowRuns: readonly Route[] = [
     }),
   })),
   route<ResumeBody, RunQuery>({
-    method: 'POST', path: `${one}/resume-async`, summary: 'Answers a suspended step, and waits until the run has ended or is suspended again',
-    response: 'json', responseSchema: responses.workflowResult, query: ofRun, body: resumeBody,
+    method: 'POST', path: `${one}/resume-async`, response: 'json',
+    summary: 'Answers a suspended step, and waits until the run has ended or is suspended again',
+    responseSchema: responses.workflowResult, query: ofRun, body: resumeBody,
     handle: (call) => onNamed(call, async (run) => settledForm(call, run, await run.beginResume(resumeArgs(call.body)))),
   }),
   route<ResumeBody, RunQuery>({
-    method: 'POST', path: `${one}/resume-stream`, summary: 'Answers a suspended step, and streams the run until it has ended or is suspended again',
-    response: 'records', query: ofRun, body: resumeBody,
+    method: 'POST', path: `${one}/resume-stream`, response: 'records',
+    summary: 'Answers a suspended step, and streams the run until it has ended or is suspended again',
+    query: ofRun, body: resumeBody,
     handle: (call) => onNamed(call, async (run) => {
       const args = resumeArgs(call.body)
       return streamedRecords(call, run, await run.chunksFrom(() => run.beginResume(args)))
     }),
   }),
   route<object, RunQuery>({
-    method: 'POST', path: `${one}/restart`, summary: 'Tries a parked run again; one that goes on by itself stays as it is', response: 'json',
+    method: 'POST', path: `${one}/restart`, response: 'json',
+    summary: 'Tries a parked run again; one that goes on by itself stays as it is',
     responseSchema: responses.startedRun, query: ofRun, body: restartBody,
     handle: (call) => onNamed(call, async (run) => {
-      await restarted(run)
+      await restarted(call, run)
       return { runId: run.runId, message: 'The run was restarted.' }
     }),
   }),
   route<object, RunQuery>({
     method: 'POST', path: `${one}/restart-async`, summary: 'The same, and waits until the run has ended or is suspended', response: 'json',
     responseSchema: responses.workflowResult, query: ofRun, body: restartBody,
-    handle: (call) => onNamed(call, async (run) => settledForm(call, run, await restarted(run))),
+    handle: (call) => onNamed(call, async (run) => settledForm(call, run, await restarted(call, run))),
   }),
   route<TravelBody, RunQuery>({
-    method: 'POST', path: `${one}/time-travel`, summary: 'Begins another run from a step of this one, which stays as it is', response: 'json',
+    method: 'POST', path: `${one}/time-travel`, response: 'json',
+    summary: 'Begins another run from a step of this one, which stays as it is',
     responseSchema: responses.startedRun, query: ofRun, body: travelBody,
     handle: (call) => onNamed(call, async (run) => {
       const { runId } = await run.beginTimeTravel(await travelArgs(call))
@@ -117,7 +126,7 @@ export const existingWorkflowRuns: readonly Route[] = [
     response: 'records', query: ofRun, body: travelBody,
     handle: (call) => onNamed(call, async (run) => {
       const args = await travelArgs(call)
-      const { resourceId } = await requireStored(run)
+      const { resourceId } = await requireStored(call, run)
       const next = workflowOf(call).createRun({ runId: newId(), ...omitUndefined({ resourceId }) })
       return streamedRecords(call, next, await next.chunksFrom(async () => {
         await run.beginTimeTravel({ ...args, runId: next.runId })
@@ -132,8 +141,8 @@ export const existingWorkflowRuns: readonly Route[] = [
       ...ofRun.properties, offset: { ...page, description: 'How many chunks from the start are left out, where they are retained.' },
     }, ['runId']),
     handle: (call) => onNamed(call, async (run) => {
-      await requireStored(run)
-      return streamedRecords(call, run, fromStart(run, call.query.offset ?? 0))
+      await requireStored(call, run)
+      return streamedRecords(call, run, fromStart(workflowOf(call).place, run, call.query.offset ?? 0))
     }),
   }),
 ]
@@ -148,11 +157,12 @@ function onNamed<Result>(call: RunCall, work: (run: WorkflowRun) => Promise<Resu
 
 /** Waits for the run, for as long as its caller does. */
 async function settledForm(
-  call: Pick<RunCall, 'heed' | 'principal' | 'params' | 'request'>, run: WorkflowRun, moved?: Parameters<WorkflowRun['settled']>[0],
+  call: Pick<RunCall, 'heed' | 'principal' | 'params' | 'request'>, run: WorkflowRun, moved: Moved = () => true,
 ): Promise<object> {
   const { signal } = call.request
   try {
-    return resultForm(workflowOf(call).graph, await run.settled(moved, signal))
+    const { graph, place } = workflowOf(call)
+    return resultForm(graph, resultOf(graph, await place.when(run, (stored) => isSettled(stored) && moved(stored), signal)))
   } catch (cause) {
     throw signal.aborted ? new HeedError('aborted', 'The caller has left. The run goes on.', { cause }) : cause
   }
@@ -178,8 +188,8 @@ function stepsGiven(context: Steps | undefined, nested: Record<string, Steps> | 
 const goesOn: ReadonlySet<WorkflowRunStatus> = new Set<WorkflowRunStatus>(['pending', 'running', 'waiting'])
 
 /** Existing clients restart what a process has left behind, and such a run goes on without them: only a parked one waits for it. */
-async function restarted(run: WorkflowRun): ReturnType<WorkflowRun['beginRestart']> {
-  const { head: { status } } = await requireStored(run)
+async function restarted(call: RunCall, run: WorkflowRun): Promise<Moved> {
+  const { head: { status } } = await requireStored(call, run)
   return goesOn.has(status) ? () => true : run.beginRestart()
 }
 
@@ -190,13 +200,14 @@ const beforeFirst = '1.0'
  * The chunks of a run from its start. Where they are not retained, what its rows tell stands for them: nothing is missed, and a reader that
  * has left out some gets all of them again.
  */
-async function* fromStart(run: WorkflowRun, offset: number): AsyncGenerator<WorkflowChunk> {
+async function* fromStart(place: RunPlace, run: RunName, offset: number): AsyncGenerator<WorkflowChunk> {
   const stop = new AbortController()
   try {
     let left = offset
-    for await (const chunk of await run.chunksAfter(beforeFirst, stop.signal)) {
-      const found = chunk.type === 'workflow-snapshot' ? toldChunks(await requireStored(run)) : [chunk]
-      if (chunk.type === 'workflow-snapshot') left = 0
+    for await (const chunk of await place.subscribe(run, { after: beforeFirst, signal: stop.signal })) {
+      const stored = chunk.type === 'workflow-snapshot' ? await place.read(run) : null
+      const found = stored ? toldChunks(stored) : [chunk]
+      if (stored) left = 0
       for (const each of found) {
         if (left-- <= 0) yield each
         const { workflowStatus } = each.payload as { workflowStatus?: WorkflowRunStatus }

@@ -1,5 +1,8 @@
 import { serve } from '../../src/http/server.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
+import { spelledRate, spelledSound, spelledText } from '../../src/testing/spelled-sound.ts'
+import { CompositeVoice } from '../../src/voice/index.ts'
+import { readWav, toWav } from '../../src/voice/sound/wav.ts'
 import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { answerSchema, listSchema, numberSchema, paySchema } from './script.mjs'
 
@@ -7,14 +10,30 @@ import { answerSchema, listSchema, numberSchema, paySchema } from './script.mjs'
 export async function world(model) {
   const pay = createTool({ id: 'pay', requireApproval: true, inputSchema: paySchema, execute: ({ to }) => `paid ${to}` })
   const ask = createTool({ id: 'ask', execute: (_input, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Which?' }) : `noted ${JSON.stringify(resumeData)}`) })
-  const agent = new Agent({ id: 'guide', model, tools: { pay, ask }, memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }) })
+  const spoken = []
+  const agent = new Agent({ id: 'guide', model, tools: { pay, ask }, voice: voice(spoken), memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }) })
   const heed = new Heed({ agents: { guide: agent }, workflows: workflows(), storage: new InMemoryStore(), logger: silentLogger })
   const server = await serve(heed, { port: 0, handleSignals: false })
   return {
     url: server.url,
+    spoken,
     activeRunId: async (scope) => (await agent.activeRun(scope))?.runId,
     close: () => server.close(),
   }
+}
+
+/** A voice that spells a text as sound and reads it back, with what it was asked for. */
+function voice(spoken) {
+  const common = { specificationVersion: 'v4', provider: 'spelled', modelId: 'spelled' }
+  const response = { timestamp: new Date(0), modelId: 'spelled' }
+  const output = { ...common, async doGenerate({ text, voice: speaker }) {
+    spoken.push({ text, voice: speaker })
+    return { audio: toWav({ pcm: spelledSound(text), rate: spelledRate }), warnings: [], response }
+  } }
+  const input = { ...common, async doGenerate({ audio }) {
+    return { text: spelledText(readWav(audio)?.pcm ?? new Uint8Array()), segments: [], warnings: [], response }
+  } }
+  return new CompositeVoice({ input, output })
 }
 
 function workflows() {

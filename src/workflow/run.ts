@@ -394,10 +394,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     return this.#resume(args)
   }
 
-  /**
-   * @internal The chunks of the run from its beginning or going on, once that is stored, until it has ended or is suspended.
-   * `closeOnSuspend` as in `stream()`.
-   */
+  /** @internal The chunks of the run from its beginning or going on, once that is stored. `closeOnSuspend` as in `stream()`. */
   async chunksFrom(begin: () => Promise<Moved | undefined>, closeOnSuspend = true): Promise<AsyncGenerator<WorkflowChunk>> {
     return (await this.#follow(begin, closeOnSuspend ? isSettled : isLeft)).chunks
   }

@@ -261,6 +261,15 @@ const shown: Record<string, () => Promise<void>> = {
     for (const path of ['model', 'model/reset', 'models/reorder', 'instructions/enhance']) expect((await tell(`/agents/guide/${path}`, {})).status, path).toBe(404)
     expect((await tell('/stored/agents/guide/versions')).status).toBe(404)
   },
+  '`listScorers`, `getScorer`, `listScoresBy…`, `saveScore`': async () => {
+    const { tell } = await open()
+    for (const path of ['/scores/scorers', '/scores/scorers/x', '/scores/run/r', '/scores/scorer/x', '/scores/entity/AGENT/guide']) expect((await tell(path)).status, path).toBe(404)
+    expect((await tell('/scores')).status).toBe(200)
+  },
+  '`listStoredAgents`, `getStoredAgent`, `createStoredAgent`': async () => {
+    const { tell } = await open()
+    for (const path of ['/stored/agents', '/stored/agents/guide']) expect((await tell(path)).status, path).toBe(404)
+  },
   '`listTools`, `getSystemPackages`': async () => {
     const { tell } = await open()
     for (const path of ['/tools', '/system/packages']) expect((await tell(path)).status, path).toBe(404)

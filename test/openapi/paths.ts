@@ -7394,7 +7394,6 @@ export interface operations {
                 attempts?: number;
                 startedAt?: number;
               }[];
-            stepExecutionPath: string[];
             suspended?: string[];
             suspendPayload?: {
               [key: string]: unknown;

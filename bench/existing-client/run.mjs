@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { MastraClient } from '@mastra/client-js'
 import { z } from 'zod'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { voiceChecks } from './voice-checks.mjs'
+import { workflowChecks } from './workflow-checks.mjs'
 
 /**
  * The client package that existing programs use, unchanged, against our server. With `--peer` against the server that it was made for:
@@ -21,10 +23,10 @@ const asksClient = { toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } 
 /** Each check has an agent of its own: what its model says is the first argument. */
 async function world(steps, run) {
   const model = scriptedModel(steps)
-  const { url, activeRunId, close } = await open(model)
+  const { url, activeRunId, spoken, close } = await open(model)
   const client = new MastraClient({ baseUrl: url, retries: 0 })
   try {
-    return await run({ client, remote: client.getAgent('guide'), activeRunId, model })
+    return await run({ client, remote: client.getAgent('guide'), activeRunId, model, spoken })
   } finally {
     await close()
   }
@@ -61,6 +63,8 @@ async function idle(activeRunId, threadId) {
 }
 
 const checks = {
+  ...workflowChecks(world, resourceId),
+  ...voiceChecks(world),
   'listAgents, details': () => world([], async ({ client, remote }) => {
     assert.deepEqual(Object.keys(await client.listAgents()), ['guide'])
     assert.equal((await remote.details()).name, 'guide')
@@ -96,7 +100,7 @@ const checks = {
     assert.deepEqual(prompts.map((prompt) => [prompt.includes('And be quick.'), prompt.includes('What else?')]), [[false, false], [true, false], [true, true]])
     subscription.unsubscribe()
   }),
-  'sendSignal with contents, attributes and a wake': () => world(['Seen.'], async ({ remote, activeRunId, model }) => {
+  'sendSignal with contents, attributes and a wake': () => world(['Seen.'], async ({ remote, activeRunId, model, spoken }) => {
     await remote.sendSignal({ signal: { type: 'reactive', tagName: 'browser', contents: 'The page changed.', attributes: { url: 'x' } }, ...scope('t'), ifIdle: { behavior: 'wake' } })
     await idle(activeRunId, 't')
     assert.match(JSON.stringify(model.calls[0].prompt), /<browser url=\\"x\\">The page changed\.<\/browser>/)

@@ -126,6 +126,8 @@ export type HeedErrorCode =
   | 'unauthorized'
   | 'forbidden'
   | 'not_found'
+  /** A route of other servers that this one leaves out on purpose. */
+  | 'unsupported_route'
   | 'method_not_allowed'
   /** The route is a WebSocket. */
   | 'upgrade_required'

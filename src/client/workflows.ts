@@ -16,9 +16,37 @@ export interface WorkflowDetails {
   inputSchema?: string
   outputSchema?: string
   stateSchema?: string
-  steps: Array<{ type: string; id: string; description?: string; metadata?: Record<string, unknown>; steps?: unknown[] }>
+  /** Its places in their order, with the steps of each. */
+  stepGraph: WorkflowPlace[]
+  /** Its steps by their ids. */
+  steps: Record<string, WorkflowStepDetails>
+  /** Those of workflows within too, by their ids behind that of the workflow and a dot. */
+  allSteps: Record<string, WorkflowStepDetails>
   /** The schedules that start its runs. */
   schedules: Array<{ id: string; cron: string; timezone?: string }>
+}
+
+/** One place of a workflow: a step, or several beside each other, in a list or in a loop. */
+export interface WorkflowPlace {
+  type: string
+  id: string
+  description?: string
+  metadata?: Record<string, unknown>
+  steps?: WorkflowPlace[]
+}
+
+/** One step of a workflow of a server. Its schemas are JSON Schema, as texts. */
+export interface WorkflowStepDetails {
+  id: string
+  description?: string
+  metadata?: Record<string, unknown>
+  /** True for a workflow that is a step. */
+  isWorkflow?: boolean
+  inputSchema?: string
+  outputSchema?: string
+  resumeSchema?: string
+  suspendSchema?: string
+  stateSchema?: string
 }
 
 /** The types of a workflow, for `getWorkflow<typeof workflow>()`. */

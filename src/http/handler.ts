@@ -17,6 +17,7 @@ import { StreamTickets } from './auth/stream-tickets.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
 import { checkScope, furtherScope, hasScope, principalScopes, scopeOfRequest, type PrincipalScope } from './auth/scopes.ts'
 import { checkSenderApproval } from './auth/undecided-calls.ts'
+import { absentRoute } from './routes/existing-clients/absent.ts'
 import { Metrics } from './routes/operations.ts'
 import { RunCallers } from './request/access.ts'
 import { checkCounts } from './request/check-counts.ts'
@@ -29,7 +30,7 @@ import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, Upgrade, type HttpRequest, type HttpResponse,
 } from './request/exchange.ts'
 import { RequestCall, RequestReader, type ContextOf, type ServerContext } from './request/call.ts'
-import { openApi, RouteTable, type Route } from './route.ts'
+import { isSimple, isStreaming, openApi, RouteTable, type Route } from './route.ts'
 import { allRoutes } from './routes/index.ts'
 import { EventStreams, GracePeriod } from './sse/event-stream.ts'
 import { isBelow, StudioRoute } from './studio-route.ts'
@@ -348,8 +349,11 @@ export class RequestHandler {
   #dispatch(request: HttpRequest, principal?: Principal): Promise<HttpResponse> | HttpResponse {
     const { method, path } = request
     const match = this.#table.find(path)
-    if (!match) return errorResponse(new HeedError('not_found', `There is no route ${path}.`), this.#heed.logger, { method, path })
-    const target = match.targets.get(method === 'HEAD' ? 'GET' : method)
+    const target = match?.targets.get(method === 'HEAD' ? 'GET' : method)
+    const absent = target ? undefined : absentRoute(method, path.slice(this.#context.prefix.length))
+    if (absent || !match) {
+      return errorResponse(absent ?? new HeedError('not_found', `There is no route ${path}.`), this.#heed.logger, { method, path })
+    }
     if (target) return this.#handle(target, match.params, request, principal)
     const methods = [...match.targets.keys()]
     const error = new HeedError('method_not_allowed', `The method is not allowed here. Use ${methods.join(' or ')}.`)
@@ -366,7 +370,7 @@ export class RequestHandler {
     let release: (() => void) | undefined
     let hides = route.read === true
     try {
-      if (route.response === 'socket' || route.upload) this.#cors.checkOrigin(request)
+      if (isSimple(route)) this.#cors.checkOrigin(request)
       const authenticated = known ?? (route.anonymous ? anonymous : this.#authenticate(request, this.#ticketOf(route, params, request)))
       const principal = isPromise(authenticated) ? await authenticated : authenticated
       if (isOperator(principal)) texts = undefined
@@ -374,7 +378,7 @@ export class RequestHandler {
       // Each route without a principal has a limit of its own: requests to one delay no webhook.
       if (!route.unlimited && !known)
         this.#limit?.take(route.anonymous ? `from ${request.remote ?? 'anywhere'} to ${route.path}` : `as ${principal.id}`)
-      if (route.response === 'events' && !known) release = this.#events.reserve(principal)
+      if (isStreaming(route) && !known) release = this.#events.reserve(principal)
       const call = new RequestCall(known ? this.#ownContext : this.#context, request, principal, params, await reader.read(request))
       call.route = route
       this.#checkRights(route, call, known === undefined)

@@ -30,8 +30,13 @@ export interface Route {
   readonly summary: string
   readonly query?: ObjectSchema
   readonly body?: ObjectSchema
-  /** `events`: a stream of server-sent events. `socket`: a WebSocket, by `call.upgrade`. */
-  readonly response: 'json' | 'events' | 'text' | 'audio' | 'socket'
+  /** A request may have no body at all: existing clients send none. */
+  readonly bodyOptional?: true
+  /**
+   * `events`: a stream of server-sent events. `records`: one of JSON records, each followed by the byte 0x1E, or of server-sent events
+   * where the request accepts them. `socket`: a WebSocket, by `call.upgrade`.
+   */
+  readonly response: 'json' | 'events' | 'records' | 'text' | 'audio' | 'socket'
   /** Its body is a sound, or a form with one: the route reads it itself. */
   readonly upload?: ObjectSchema
   /** The part of a JSON response that clients may rely on. Every route with such a response has one. */
@@ -91,6 +96,17 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
    * `requestContext` hook, it is that context, and no promise.
    */
   context(received?: Record<string, unknown>): RequestContext | undefined | Promise<RequestContext>
+}
+
+/** Whether a route answers with a stream of chunks. */
+export function isStreaming({ response }: Pick<Route, 'response'>): boolean {
+  return response === 'events' || response === 'records'
+}
+
+/** Whether browsers send a request to it for pages of other origins without asking first: it needs no JSON. */
+export function isSimple({ method, body, bodyOptional, upload, response, anonymous }: Route): boolean {
+  if (anonymous) return false
+  return response === 'socket' || upload !== undefined || (method === 'POST' && (body === undefined || bodyOptional === true))
 }
 
 /** Types a route's handler by the values that its schemas accept. */
@@ -190,7 +206,7 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
 }
 
 function operation(route: Route): JSONSchema {
-  const { method, path, summary, query, body, upload, anonymous, send, mayBeEmpty, response } = route
+  const { method, path, summary, query, body, bodyOptional, upload, anonymous, send, mayBeEmpty, response } = route
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
     name, in: 'query', required: query?.required?.includes(name) ?? false, ...serialization(schema),
@@ -200,7 +216,7 @@ function operation(route: Route): JSONSchema {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     security: anonymous ? [] : [{ bearer: [] }],
     parameters: [...inPath, ...inQuery, ...(anonymous ? [] : [requestContext]), ...(send ? [idempotencyKey] : [])],
-    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
+    ...(body ? { requestBody: { required: !bodyOptional, content: { 'application/json': { schema: body } } } } : {}),
     ...(upload ? { requestBody: uploaded(upload) } : {}),
     responses: {
       ...(response === 'socket' ? { 101: { description: summary } } : { 200: { description: summary, content: contentOf(route) } }),
@@ -216,6 +232,7 @@ function uploaded(form: ObjectSchema): JSONSchema {
 
 function contentOf({ response, responseSchema, method, path }: Route): JSONSchema {
   if (response === 'events') return { 'text/event-stream': { schema: eventStream } }
+  if (response === 'records') return { 'text/plain': { schema: recordStream }, 'text/event-stream': { schema: eventStream } }
   if (response === 'text') return { 'text/plain': { schema: { type: 'string' } } }
   // Bytes of no known type are sent as such.
   if (response === 'audio') return { 'audio/*': { schema: binary }, 'application/octet-stream': { schema: binary } }
@@ -236,6 +253,8 @@ const binary = { type: 'string', format: 'binary' }
 const eventStream = {
   type: 'string', description: 'Server-sent events: `data: {chunk}` and an empty line for each chunk, then `data: [DONE]`.',
 }
+
+const recordStream = { type: 'string', description: 'JSON records, each followed by the byte 0x1E. A client skips empty ones.' }
 
 const requestContext = {
   name: 'requestContext', in: 'query', required: false, schema: { type: 'string' },

@@ -15,7 +15,7 @@ import { elementOf, stepAt, type StepRow } from './plan/plan.ts'
 import { scheduledPrefix, type ScheduledStart } from './scheduled.ts'
 import { stepHooks } from './step.ts'
 import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
-import { isNamed, travelRows, type GivenStep } from './travel.ts'
+import { isMeant, travelRows, type GivenStep } from './travel.ts'
 
 /** What a run begins with. */
 export interface StartArgs<Input = unknown, State = unknown> {
@@ -36,7 +36,7 @@ export interface StreamArgs<Input = unknown, State = unknown> extends StartArgs<
 export interface ResumeArgs {
   /**
    * The step that is suspended: its id, its name as in `steps`, or its path; as a list, the ids of the workflows that it is in and its own.
-   * Not needed where only one is.
+   * The id of a workflow stands for the step in it. Not needed where only one is.
    */
   step?: string | readonly string[] | { readonly id: string }
   /** The `resumeLabel` that the step suspended with, in place of `step`. */
@@ -378,7 +378,7 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
   #suspendedRow({ head, rows }: StoredRun, { step, label, forEachIndex }: ResumeArgs): StepRow {
     const open = rows.filter(({ status }) => status === 'suspended')
     const found = open.filter((row) => (
-      (step === undefined || isNamed(this.#graph, row, nameIn(step))) && (label === undefined || row.suspend?.label === label)
+      (step === undefined || isMeant(this.#graph, row, nameIn(step))) && (label === undefined || row.suspend?.label === label)
         && (forEachIndex === undefined || elementOf(row.path) === forEachIndex)
     ))
     const [only] = found
@@ -389,9 +389,14 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
     throw notSuspended(this.runId, `the steps that are suspended are ${names}`)
   }
 
-  /** @internal The chunks of the run from its start on, once the start is stored. */
-  async startChunks(args: StartArgs<Input, State>): Promise<AsyncGenerator<WorkflowChunk>> {
-    return (await this.#follow(() => this.#begin('stream()', args), isSettled)).chunks
+  /** @internal Resolves when the answer is stored, with what is true when the step has gone on. */
+  beginResume(args: ResumeArgs): Promise<Moved> {
+    return this.#resume(args)
+  }
+
+  /** @internal The chunks of the run from its beginning or going on, once that is stored. `closeOnSuspend` as in `stream()`. */
+  async chunksFrom(begin: () => Promise<Moved | undefined>, closeOnSuspend = true): Promise<AsyncGenerator<WorkflowChunk>> {
+    return (await this.#follow(begin, closeOnSuspend ? isSettled : isLeft)).chunks
   }
 
   /** @internal Has the chunks of the run retained, behind this cursor, until the returned function is called. */
@@ -475,7 +480,7 @@ function nameIn(step: NonNullable<ResumeArgs['step']>): string {
 }
 
 /** What is true of a run when it has gone on. */
-type Moved = (stored: StoredRun) => boolean
+export type Moved = (stored: StoredRun) => boolean
 
 /** The status of the run in chunks about its end, and in snapshots. */
 function statusIn({ payload }: WorkflowChunk): WorkflowRunStatus | undefined {

@@ -28,8 +28,13 @@ export interface Travel {
 }
 
 /** Whether callers may mean this row by the name: the id of its step, its name as in `steps`, or its path. */
-export function isNamed(graph: WorkflowGraph, { path, stepId }: StepRow, name: string): boolean {
+function isNamed(graph: WorkflowGraph, { path, stepId }: StepRow, name: string): boolean {
   return path === name || stepId === name || nameOf(graph, path, stepId) === name
+}
+
+/** Whether a step that waits is named, or is in the workflow that is. */
+export function isMeant(graph: WorkflowGraph, row: StepRow, name: string): boolean {
+  return isNamed(graph, row, name) || nameOf(graph, row.path, row.stepId).startsWith(`${name}.`)
 }
 
 /** The rows that a run begins with which begins again from a step, and the path of that step. */

@@ -42,7 +42,7 @@ export function WorkflowPage({ workflowId }: { workflowId: string }) {
       {about.data && (
         <section className="card">
           {about.data.description !== undefined && <p>{about.data.description}</p>}
-          <Steps steps={about.data.steps} />
+          <Steps steps={about.data.stepGraph} />
         </section>
       )}
       {about.data && <StartForm workflow={about.data} client={workflow} />}

@@ -36,7 +36,7 @@ export function WorkflowsView() {
               </Link>
             </header>
             {workflow.description !== undefined && <p>{workflow.description}</p>}
-            <Steps steps={workflow.steps} />
+            <Steps steps={workflow.stepGraph} />
           </article>
         ))}
       </div>
@@ -44,7 +44,7 @@ export function WorkflowsView() {
   )
 }
 
-type Described = WorkflowDetails['steps'][number]
+type Described = WorkflowDetails['stepGraph'][number]
 
 /** The steps in their order; those that belong to one of them within it. */
 export function Steps({ steps }: { steps: readonly Described[] }) {
@@ -54,7 +54,7 @@ export function Steps({ steps }: { steps: readonly Described[] }) {
         <li key={index}>
           {step.type !== 'step' && <span className="meta">{step.type} </span>}
           <span className="mono">{step.id}</span>
-          {step.steps !== undefined && step.type !== 'step' && <Steps steps={step.steps as Described[]} />}
+          {step.steps !== undefined && step.type !== 'step' && <Steps steps={step.steps} />}
         </li>
       ))}
     </ol>

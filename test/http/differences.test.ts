@@ -4,6 +4,7 @@ import { apiKeys } from '../../src/http/server.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { served } from './serving.ts'
+import { workflowDifferences } from './workflow-differences.ts'
 
 const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
 const fail = createTool({ id: 'fail', execute: async () => { throw new Error('db.internal does not answer') } })
@@ -246,6 +247,7 @@ const shown: Record<string, () => Promise<void>> = {
     expect((await tell('/agents/guide/tools/pay')).body).toMatchObject({ id: 'pay', requireApproval: true, inputSchema: expect.any(String) })
     expect((await tell('/agents/guide/tools/none')).status).toBe(404)
   },
+  ...workflowDifferences,
   '`executeTool`': async () => {
     const { tell } = await open()
     expect((await tell('/agents/guide/tools/pay/execute', { data: {} })).status).toBe(404)
@@ -258,6 +260,15 @@ const shown: Record<string, () => Promise<void>> = {
     const { tell } = await open()
     for (const path of ['model', 'model/reset', 'models/reorder', 'instructions/enhance']) expect((await tell(`/agents/guide/${path}`, {})).status, path).toBe(404)
     expect((await tell('/stored/agents/guide/versions')).status).toBe(404)
+  },
+  '`listScorers`, `getScorer`, `listScoresBy…`, `saveScore`': async () => {
+    const { tell } = await open()
+    for (const path of ['/scores/scorers', '/scores/scorers/x', '/scores/run/r', '/scores/scorer/x', '/scores/entity/AGENT/guide']) expect((await tell(path)).status, path).toBe(404)
+    expect((await tell('/scores')).status).toBe(200)
+  },
+  '`listStoredAgents`, `getStoredAgent`, `createStoredAgent`': async () => {
+    const { tell } = await open()
+    for (const path of ['/stored/agents', '/stored/agents/guide']) expect((await tell(path)).status, path).toBe(404)
   },
   '`listTools`, `getSystemPackages`': async () => {
     const { tell } = await open()

@@ -44,6 +44,7 @@ const memory = { thread: threadId, resource: resourceId }
 const message = { id: 'm-saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', ...scope, content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }
 const parseAs = 'stream' as const
 const workflowId = 'asking'
+const atRun = { path: { workflowId }, query: { runId: 'order-1', resourceId } }
 const ofWorkflow = { path: { workflowId, runId: 'order-1' }, query: { resourceId } }
 
 /** A form with a sound, as pages send it. */
@@ -362,6 +363,22 @@ export const calls: Calls = {
   '/api/workflows/{workflowId}/runs/{runId}/time-travel': {
     post: ({ client }) => client.POST('/api/workflows/{workflowId}/runs/{runId}/time-travel', { params: { path: ofWorkflow.path }, body: { resourceId, step: 'ask', inputData: { n: 2 }, newRunId: 'again' } }),
   },
+  '/api/workflows/run-counts': { get: ({ client }) => client.GET('/api/workflows/run-counts', { params: { query: { resourceId } } }) },
+  '/api/workflows/{workflowId}/create-run': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/create-run', { params: { path: { workflowId }, query: { runId: 'later' } }, body: { resourceId } }) },
+  '/api/workflows/{workflowId}/start-async': {
+    post: ({ client }) => client.POST('/api/workflows/{workflowId}/start-async', { params: { path: { workflowId }, query: { runId: 'new' } }, body: { resourceId, inputData: { n: 1 }, initialState: { seen: 1 } } }),
+  },
+  '/api/workflows/{workflowId}/resume': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/resume', { params: atRun, body: { step: 'ask', resumeData: 'yes' } }) },
+  '/api/workflows/{workflowId}/resume-no-wait': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/resume-no-wait', { params: atRun, body: { step: ['ask'], resumeData: 'yes' } }) },
+  '/api/workflows/{workflowId}/resume-async': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/resume-async', { params: atRun, body: { step: 'ask', resumeData: 'yes' } }) },
+  '/api/workflows/{workflowId}/resume-stream': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/resume-stream', { params: atRun, body: { resumeData: 'yes' }, parseAs }) },
+  // The run is not parked.
+  '/api/workflows/{workflowId}/restart': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/restart', { params: atRun, body: {} }) },
+  '/api/workflows/{workflowId}/restart-async': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/restart-async', { params: atRun, body: {} }) },
+  '/api/workflows/{workflowId}/time-travel': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/time-travel', { params: atRun, body: { step: 'ask', inputData: { n: 2 } } }) },
+  '/api/workflows/{workflowId}/time-travel-async': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/time-travel-async', { params: atRun, body: { step: ['ask'], initialState: { seen: 2 } } }) },
+  '/api/workflows/{workflowId}/time-travel-stream': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/time-travel-stream', { params: atRun, body: { step: 'ask' }, parseAs }) },
+  '/api/workflows/{workflowId}/observe': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/observe', { params: { ...atRun, query: { ...atRun.query, offset: 1 } }, parseAs }) },
   '/api/scores': { get: ({ client }) => client.GET('/api/scores', { params: { query: { agentId, ...scope, state: 'scored', limit: 5 } } }) },
   '/api/webhooks/{sourceId}': {
     post: ({ client, webhook }) => client.POST('/api/webhooks/{sourceId}', { params: { path: { sourceId: 'shop' } }, headers: webhook.headers, bodySerializer: () => webhook.body, body: {} as never }),

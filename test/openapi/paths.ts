@@ -493,6 +493,58 @@ export interface paths {
     /** Begins another run from a step of this one, which stays as it is */
     post: operations["postWorkflowsWorkflowIdRunsRunIdTimeTravel"];
   };
+  "/api/workflows/run-counts": {
+    /** How many runs of each workflow run, and how many are suspended */
+    get: operations["getWorkflowsRunCounts"];
+  };
+  "/api/workflows/{workflowId}/create-run": {
+    /** Names a run and its resource before it is started */
+    post: operations["postWorkflowsWorkflowIdCreateRun"];
+  };
+  "/api/workflows/{workflowId}/start-async": {
+    /** Starts a run, and waits until it has ended or is suspended */
+    post: operations["postWorkflowsWorkflowIdStartAsync"];
+  };
+  "/api/workflows/{workflowId}/resume": {
+    /** Answers a suspended step */
+    post: operations["postWorkflowsWorkflowIdResume"];
+  };
+  "/api/workflows/{workflowId}/resume-no-wait": {
+    /** Answers a suspended step */
+    post: operations["postWorkflowsWorkflowIdResumeNoWait"];
+  };
+  "/api/workflows/{workflowId}/resume-async": {
+    /** Answers a suspended step, and waits until the run has ended or is suspended again */
+    post: operations["postWorkflowsWorkflowIdResumeAsync"];
+  };
+  "/api/workflows/{workflowId}/resume-stream": {
+    /** Answers a suspended step, and streams the run until it has ended or is suspended again */
+    post: operations["postWorkflowsWorkflowIdResumeStream"];
+  };
+  "/api/workflows/{workflowId}/restart": {
+    /** Tries a parked run again; one that goes on by itself stays as it is */
+    post: operations["postWorkflowsWorkflowIdRestart"];
+  };
+  "/api/workflows/{workflowId}/restart-async": {
+    /** The same, and waits until the run has ended or is suspended */
+    post: operations["postWorkflowsWorkflowIdRestartAsync"];
+  };
+  "/api/workflows/{workflowId}/time-travel": {
+    /** Begins another run from a step of this one, which stays as it is */
+    post: operations["postWorkflowsWorkflowIdTimeTravel"];
+  };
+  "/api/workflows/{workflowId}/time-travel-async": {
+    /** The same, and waits until the new run has ended or is suspended */
+    post: operations["postWorkflowsWorkflowIdTimeTravelAsync"];
+  };
+  "/api/workflows/{workflowId}/time-travel-stream": {
+    /** The same, and streams the new run until it has ended or is suspended */
+    post: operations["postWorkflowsWorkflowIdTimeTravelStream"];
+  };
+  "/api/workflows/{workflowId}/observe": {
+    /** Streams a run from its start until it has ended, also one that had ended before */
+    post: operations["postWorkflowsWorkflowIdObserve"];
+  };
   "/api/scores": {
     /** Scores of runs, newest first */
     get: operations["getScores"];
@@ -6990,6 +7042,7 @@ export interface operations {
   getWorkflows: {
     parameters: {
       query?: {
+        partial?: boolean;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -7009,7 +7062,8 @@ export interface operations {
               inputSchema?: string;
               outputSchema?: string;
               stateSchema?: string;
-              steps: {
+              stepCount?: number;
+              stepGraph?: {
                   type: string;
                   id: string;
                   description?: string;
@@ -7020,7 +7074,37 @@ export interface operations {
                       [key: string]: unknown;
                     }[];
                 }[];
-              schedules: {
+              steps?: {
+                [key: string]: {
+                  id: string;
+                  description?: string;
+                  metadata?: {
+                    [key: string]: unknown;
+                  };
+                  isWorkflow?: boolean;
+                  inputSchema?: string;
+                  outputSchema?: string;
+                  resumeSchema?: string;
+                  suspendSchema?: string;
+                  stateSchema?: string;
+                };
+              };
+              allSteps?: {
+                [key: string]: {
+                  id: string;
+                  description?: string;
+                  metadata?: {
+                    [key: string]: unknown;
+                  };
+                  isWorkflow?: boolean;
+                  inputSchema?: string;
+                  outputSchema?: string;
+                  resumeSchema?: string;
+                  suspendSchema?: string;
+                  stateSchema?: string;
+                };
+              };
+              schedules?: {
                   id: string;
                   cron: string;
                   timezone?: string;
@@ -7062,7 +7146,8 @@ export interface operations {
             inputSchema?: string;
             outputSchema?: string;
             stateSchema?: string;
-            steps: {
+            stepCount?: number;
+            stepGraph?: {
                 type: string;
                 id: string;
                 description?: string;
@@ -7073,7 +7158,37 @@ export interface operations {
                     [key: string]: unknown;
                   }[];
               }[];
-            schedules: {
+            steps?: {
+              [key: string]: {
+                id: string;
+                description?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                isWorkflow?: boolean;
+                inputSchema?: string;
+                outputSchema?: string;
+                resumeSchema?: string;
+                suspendSchema?: string;
+                stateSchema?: string;
+              };
+            };
+            allSteps?: {
+              [key: string]: {
+                id: string;
+                description?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                isWorkflow?: boolean;
+                inputSchema?: string;
+                outputSchema?: string;
+                resumeSchema?: string;
+                suspendSchema?: string;
+                stateSchema?: string;
+              };
+            };
+            schedules?: {
                 id: string;
                 cron: string;
                 timezone?: string;
@@ -7124,6 +7239,7 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
         };
       };
@@ -7161,6 +7277,7 @@ export interface operations {
           };
           /** @description Existing clients send it. It has no effect. */
           tracingOptions?: unknown;
+          closeOnSuspend?: boolean;
         };
       };
     };
@@ -7168,6 +7285,7 @@ export interface operations {
       /** @description Starts a run, and streams it until it has ended or is suspended */
       200: {
         content: {
+          "text/plain": string;
           "text/event-stream": string;
         };
       };
@@ -7189,6 +7307,8 @@ export interface operations {
         toDate?: string;
         page?: number;
         perPage?: number;
+        limit?: number;
+        offset?: number;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -7204,10 +7324,16 @@ export interface operations {
             runs: {
                 runId: string;
                 workflowId: string;
+                workflowName: string;
                 status: string;
                 resourceId?: string;
                 createdAt: string;
                 updatedAt: string;
+                snapshot: {
+                  runId: string;
+                  status: string;
+                  timestamp: number;
+                };
               }[];
             total: number;
           };
@@ -7226,6 +7352,8 @@ export interface operations {
     parameters: {
       query?: {
         resourceId?: string;
+        fields?: ("result" | "error" | "payload" | "steps" | "activeStepsPath" | "serializedStepGraph")[];
+        withNestedWorkflows?: boolean;
         /** @description The request context of requests without a body: a JSON object, in base64. */
         requestContext?: string;
       };
@@ -7246,20 +7374,26 @@ export interface operations {
             error?: {
               [key: string]: unknown;
             };
-            state: {
+            state?: {
               [key: string]: unknown;
             };
-            steps: {
+            steps?: {
               [key: string]: unknown;
             };
-            path: {
+            tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
+            path?: {
                 path: string;
                 stepId: string;
                 status: string;
                 attempts?: number;
                 startedAt?: number;
               }[];
-            stepExecutionPath: string[];
             suspended?: string[];
             suspendPayload?: {
               [key: string]: unknown;
@@ -7267,9 +7401,17 @@ export interface operations {
             resumeLabels?: {
               [key: string]: unknown;
             };
-            tripwire?: {
+            workflowName: string;
+            resourceId?: string;
+            createdAt: string;
+            updatedAt: string;
+            payload?: unknown;
+            activeStepsPath?: {
               [key: string]: unknown;
             };
+            serializedStepGraph?: {
+                [key: string]: unknown;
+              }[];
           };
         };
       };
@@ -7300,6 +7442,7 @@ export interface operations {
         content: {
           "application/json": {
             deleted: boolean;
+            message: string;
           };
         };
       };
@@ -7370,6 +7513,7 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
         };
       };
@@ -7409,6 +7553,7 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
         };
       };
@@ -7432,7 +7577,7 @@ export interface operations {
         runId: string;
       };
     };
-    requestBody: {
+    requestBody?: {
       content: {
         "application/json": {
           resourceId?: string;
@@ -7445,6 +7590,7 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
         };
       };
@@ -7481,6 +7627,7 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
         };
       };
@@ -7533,7 +7680,668 @@ export interface operations {
         content: {
           "application/json": {
             runId: string;
+            message?: string;
           };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** How many runs of each workflow run, and how many are suspended */
+  getWorkflowsRunCounts: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description How many runs of each workflow run, and how many are suspended */
+      200: {
+        content: {
+          "application/json": {
+            [key: string]: {
+              running: number;
+              suspended: number;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Names a run and its resource before it is started */
+  postWorkflowsWorkflowIdCreateRun: {
+    parameters: {
+      query?: {
+        runId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Names a run and its resource before it is started */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            message?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Starts a run, and waits until it has ended or is suspended */
+  postWorkflowsWorkflowIdStartAsync: {
+    parameters: {
+      query?: {
+        runId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          resourceId?: string;
+          inputData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Starts a run, and waits until it has ended or is suspended */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            status: string;
+            input?: unknown;
+            result?: unknown;
+            error?: {
+              [key: string]: unknown;
+            };
+            state: {
+              [key: string]: unknown;
+            };
+            steps: {
+              [key: string]: unknown;
+            };
+            tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
+            suspended?: string[][];
+            suspendPayload?: {
+              [key: string]: unknown;
+            };
+            resumeLabels?: {
+              [key: string]: unknown;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Answers a suspended step */
+  postWorkflowsWorkflowIdResume: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step?: string | string[];
+          resumeData?: unknown;
+          forEachIndex?: number;
+          perStep?: boolean;
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Answers a suspended step */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            message?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Answers a suspended step */
+  postWorkflowsWorkflowIdResumeNoWait: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step?: string | string[];
+          resumeData?: unknown;
+          forEachIndex?: number;
+          perStep?: boolean;
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Answers a suspended step */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            message?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Answers a suspended step, and waits until the run has ended or is suspended again */
+  postWorkflowsWorkflowIdResumeAsync: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step?: string | string[];
+          resumeData?: unknown;
+          forEachIndex?: number;
+          perStep?: boolean;
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Answers a suspended step, and waits until the run has ended or is suspended again */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            status: string;
+            input?: unknown;
+            result?: unknown;
+            error?: {
+              [key: string]: unknown;
+            };
+            state: {
+              [key: string]: unknown;
+            };
+            steps: {
+              [key: string]: unknown;
+            };
+            tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
+            suspended?: string[][];
+            suspendPayload?: {
+              [key: string]: unknown;
+            };
+            resumeLabels?: {
+              [key: string]: unknown;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Answers a suspended step, and streams the run until it has ended or is suspended again */
+  postWorkflowsWorkflowIdResumeStream: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step?: string | string[];
+          resumeData?: unknown;
+          forEachIndex?: number;
+          perStep?: boolean;
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Answers a suspended step, and streams the run until it has ended or is suspended again */
+      200: {
+        content: {
+          "text/plain": string;
+          "text/event-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Tries a parked run again; one that goes on by itself stays as it is */
+  postWorkflowsWorkflowIdRestart: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Tries a parked run again; one that goes on by itself stays as it is */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            message?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The same, and waits until the run has ended or is suspended */
+  postWorkflowsWorkflowIdRestartAsync: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description The same, and waits until the run has ended or is suspended */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            status: string;
+            input?: unknown;
+            result?: unknown;
+            error?: {
+              [key: string]: unknown;
+            };
+            state: {
+              [key: string]: unknown;
+            };
+            steps: {
+              [key: string]: unknown;
+            };
+            tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
+            suspended?: string[][];
+            suspendPayload?: {
+              [key: string]: unknown;
+            };
+            resumeLabels?: {
+              [key: string]: unknown;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Begins another run from a step of this one, which stays as it is */
+  postWorkflowsWorkflowIdTimeTravel: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step: string | string[];
+          inputData?: unknown;
+          resumeData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          nestedStepsContext?: {
+            [key: string]: {
+              [key: string]: unknown;
+            };
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description Begins another run from a step of this one, which stays as it is */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            message?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The same, and waits until the new run has ended or is suspended */
+  postWorkflowsWorkflowIdTimeTravelAsync: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step: string | string[];
+          inputData?: unknown;
+          resumeData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          nestedStepsContext?: {
+            [key: string]: {
+              [key: string]: unknown;
+            };
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description The same, and waits until the new run has ended or is suspended */
+      200: {
+        content: {
+          "application/json": {
+            runId: string;
+            status: string;
+            input?: unknown;
+            result?: unknown;
+            error?: {
+              [key: string]: unknown;
+            };
+            state: {
+              [key: string]: unknown;
+            };
+            steps: {
+              [key: string]: unknown;
+            };
+            tripwire?: {
+              [key: string]: unknown;
+            };
+            stepExecutionPath?: string[];
+            usage?: {
+              [key: string]: unknown;
+            };
+            suspended?: string[][];
+            suspendPayload?: {
+              [key: string]: unknown;
+            };
+            resumeLabels?: {
+              [key: string]: unknown;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The same, and streams the new run until it has ended or is suspended */
+  postWorkflowsWorkflowIdTimeTravelStream: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          step: string | string[];
+          inputData?: unknown;
+          resumeData?: unknown;
+          initialState?: {
+            [key: string]: unknown;
+          };
+          context?: {
+            [key: string]: unknown;
+          };
+          perStep?: boolean;
+          requestContext?: {
+            [key: string]: unknown;
+          };
+          nestedStepsContext?: {
+            [key: string]: {
+              [key: string]: unknown;
+            };
+          };
+          /** @description Existing clients send it. It has no effect. */
+          tracingOptions?: unknown;
+        };
+      };
+    };
+    responses: {
+      /** @description The same, and streams the new run until it has ended or is suspended */
+      200: {
+        content: {
+          "text/plain": string;
+          "text/event-stream": string;
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Streams a run from its start until it has ended, also one that had ended before */
+  postWorkflowsWorkflowIdObserve: {
+    parameters: {
+      query: {
+        resourceId?: string;
+        runId: string;
+        offset?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        workflowId: string;
+      };
+    };
+    responses: {
+      /** @description Streams a run from its start until it has ended, also one that had ended before */
+      200: {
+        content: {
+          "text/plain": string;
+          "text/event-stream": string;
         };
       };
       /** @description The error. */

@@ -23,7 +23,7 @@ describe('what a request asks of the policies', () => {
     const approvals = ['send-tool-approval', 'send-stream-resume', 'approve-tool-call', 'approve-tool-call-generate', 'resume-stream', 'resume-stream-until-idle']
     expect(asked('approve_tool')).toEqual(approvals.map((name) => `POST /agents/:agentId/${name}`))
     const byPost = ['threads/subscribe', 'threads/:threadId/ticket', 'observe', 'explain-prompt'].map((name) => `POST /agents/:agentId/${name}`)
-    expect(asked('read_thread').filter((route) => !route.startsWith('GET '))).toEqual(byPost)
+    expect(asked('read_thread').filter((route) => !route.startsWith('GET '))).toEqual([...byPost, 'POST /workflows/:workflowId/observe'])
     expect(asked('send_signal').filter((route) => route.startsWith('GET '))).toEqual(['GET /agents/:agentId/threads/:threadId/voice'])
     for (const sent of ['DELETE /memory/threads/:threadId', 'POST /agents/:agentId/decline-tool-call']) expect(asked('send_signal')).toContain(sent)
   })

@@ -63,6 +63,9 @@ const readsByPost = new Set(['/agents/:agentId/threads/subscribe'])
 const alsoReads = new Set([
   '/memory/threads/:threadId/clone', '/agents/:agentId/recover', '/agents/:agentId/threads/:threadId/voice',
   '/agents/:agentId/threads/:threadId/voice/ticket',
+  ...['start-async', 'resume-async', 'resume-stream', 'restart-async', 'time-travel-async', 'time-travel-stream'].map(
+    (name) => `/workflows/:workflowId/${name}`,
+  ),
 ])
 
 /** What a request asks of the policies: pure. Undefined where they have nothing to decide. */

@@ -22,6 +22,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
     `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', 'GET /memory/search/explanation', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
     `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
+    `POST ${workflow}/observe`, 'GET /workflows/run-counts',
   ],
   send: [
     `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
@@ -36,10 +37,11 @@ const table: Record<PrincipalScope | 'none', string[]> = {
   approve: [
     `POST ${agent}/send-tool-approval`, `POST ${agent}/send-stream-resume`, `POST ${agent}/approve-tool-call`, `POST ${agent}/approve-tool-call-generate`,
     `POST ${agent}/resume-stream`, `POST ${agent}/resume-stream-until-idle`, `POST ${workflowRun}/resume`, `POST ${workflowRun}/restart`, `POST ${workflowRun}/time-travel`,
+    ...['resume', 'resume-no-wait', 'resume-async', 'resume-stream', 'restart', 'restart-async', 'time-travel', 'time-travel-async', 'time-travel-stream'].map((name) => `POST ${workflow}/${name}`),
   ],
   run: [
     `POST ${agent}/recover`, `POST ${thread}/retry`, `POST ${agent}/generate`, `POST ${agent}/voice/speak`, `POST ${agent}/speak`, `POST ${agent}/voice/listen`, `POST ${agent}/listen`, `POST ${agent}/stream`, `POST ${agent}/stream-until-idle`, `POST ${workflow}/start`, `POST ${workflow}/stream`,
-    `POST ${workflowRun}/cancel`,
+    `POST ${workflowRun}/cancel`, `POST ${workflow}/create-run`, `POST ${workflow}/start-async`,
   ],
   memory: [
     'POST /memory/threads', `PATCH ${memory}`, `DELETE ${memory}`, `POST ${memory}/clone`, `POST ${memory}/transfer`, 'POST /memory/save-messages', 'POST /memory/messages/delete',

@@ -61,15 +61,15 @@ const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
 
 /** To resume a step is to answer for a person, and to begin again from one may leave out a step that asks. */
 const workflowScopes: ReadonlyArray<[RegExp, PrincipalScope]> = [
-  [/^\/workflows\/:workflowId\/runs\/:runId\/(resume|restart|time-travel)$/, 'approve'],
+  [/^\/workflows\/:workflowId\/(runs\/:runId\/)?(resume|restart|time-travel)(-[a-z-]+)?$/, 'approve'],
   [/^\/workflows\/:workflowId\/runs\/:runId\/events$/, 'notify'],
   // To delete one.
   [/^\/workflows\/:workflowId\/runs\/:runId$/, 'memory'],
   [/^\/workflows\//, 'run'],
 ]
 
-/** Routes that also answer with what is on a thread. */
-const alsoRead = /^\/agents\/:agentId\/threads\/:threadId\/voice(\/ticket)?$/
+/** Routes that also answer with what is on a thread, or in a run. */
+const alsoRead = /^\/agents\/:agentId\/threads\/:threadId\/voice(\/ticket)?$|^\/workflows\/:workflowId\/[a-z-]+-(async|stream)$/
 
 /** A second scope that a request to a route needs. */
 export function furtherScope({ path }: Pick<Route, 'path'>): PrincipalScope | undefined {

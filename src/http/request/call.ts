@@ -16,7 +16,7 @@ import type { VoiceSockets } from '../voice/voice-sockets.ts'
 import type { WireError } from '../../voice/wire.ts'
 import type { RunCallers } from './access.ts'
 import type { ErrorTexts } from './error-texts.ts'
-import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'
+import { checkContentType, hasNoBody, parseBody, type HttpRequest } from './exchange.ts'
 import { readIdempotencyKey } from './fields.ts'
 
 interface ParsedRequest {
@@ -30,17 +30,19 @@ export class RequestReader {
   readonly #maxBodyBytes: number
   readonly #query: RequestSchema | undefined
   readonly #body: RequestSchema | undefined
+  readonly #bodyOptional: boolean
   readonly #send: boolean
   /** The names of the query that the route knows, with their schemas. */
   readonly #queryNames: ReadonlyMap<string, JSONSchema> | undefined
 
-  constructor({ query, body, send, anonymous }: Route, maxBodyBytes: number) {
+  constructor({ query, body, bodyOptional, send, anonymous }: Route, maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
     // Senders of webhooks and probes may add what they need.
     const known = [...Object.entries(query?.properties ?? {}), ...alwaysKnown.map((name) => [name, {}] as const)]
     this.#queryNames = anonymous ? undefined : new Map(known)
     this.#query = query && RequestSchema.of(query, 'query')
     this.#body = body && RequestSchema.of(body, 'body')
+    this.#bodyOptional = bodyOptional === true
     this.#send = send === true
   }
 
@@ -57,7 +59,7 @@ export class RequestReader {
       this.#query.validate(query)
     }
     let body: Record<string, unknown> = {}
-    if (this.#body) {
+    if (this.#body && !(this.#bodyOptional && hasNoBody(request))) {
       checkContentType(request)
       body = parseBody(await request.text(this.#maxBodyBytes)) as Record<string, unknown>
       if (!this.#body.isCompiled) await this.#body.compile()

@@ -15,6 +15,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   too_many_watches: 403,
   too_many_categories: 403,
   not_found: 404,
+  unsupported_route: 404,
   unknown_agent: 404,
   unknown_workflow: 404,
   thread_not_found: 404,

@@ -131,6 +131,12 @@ interface WithHeaders {
   header(name: string): string | null
 }
 
+/** Whether a request is without a body, and does not say of what type it would be. */
+export function hasNoBody(request: WithHeaders): boolean {
+  return request.header('content-type') === null && request.header('transfer-encoding') === null &&
+    Number(request.header('content-length') ?? 0) === 0
+}
+
 /** Rejects a body that is not declared as JSON, or that is compressed. */
 export function checkContentType(request: WithHeaders): void {
   checkContentEncoding(request)

@@ -4,6 +4,7 @@ import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { chat } from './chat.ts'
+import { existingWorkflowRuns } from './existing-clients/workflow-runs.ts'
 import { generate } from './generate.ts'
 import { memory } from './memory.ts'
 import { messages } from './messages.ts'
@@ -44,6 +45,7 @@ export function allRoutes(sources: Operations): Route[] {
     ...messages,
     ...memory,
     ...workflows,
+    ...existingWorkflowRuns,
     ...scores,
     ...webhooks,
     ...operations(sources),

@@ -1,28 +1,17 @@
-import { HeedError, isHeedError } from '../../base/errors.ts'
-import { newId } from '../../base/ids.ts'
-import { compileSchema } from '../../schema/compile.ts'
-import type { Schema } from '../../schema/schema.ts'
-import type { WorkflowChunk } from '../../workflow/chunk.ts'
-import type { WorkflowResult, WorkflowRunInfo } from '../../workflow/place/stored-run.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { WorkflowRunStatus } from '../../workflow/plan/machine.ts'
-import type { ResumeArgs, StartArgs, TimeTravelArgs, WorkflowRun } from '../../workflow/run.ts'
+import type { ResumeArgs, TimeTravelArgs } from '../../workflow/run.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { resolveResource } from '../auth/principal.ts'
-import { isForbidden } from '../request/access.ts'
 import { omitUndefined, parseDate } from '../request/fields.ts'
+import {
+  newRun, onRun, requireStored, runOf, startArgs, streamed, streamedRecords, workflowOf, type Owner, type StartBody,
+} from '../request/workflow-runs.ts'
 import { route, type Call, type Route } from '../route.ts'
 import * as responses from '../schema/response-schemas.ts'
 import { anything, date, flag, id, ignored, object, page, perPage, record, text } from '../schema/schemas.ts'
-
-interface Owner {
-  resourceId?: string
-}
-
-interface StartBody extends Owner {
-  inputData?: unknown
-  initialState?: Record<string, unknown>
-  perStep?: boolean
-}
+import { runFields, runInfoForm, storedRunForm, type RunField } from './existing-clients/run-form.ts'
+import { workflowInfo } from './existing-clients/workflow-info.ts'
 
 interface RunsQuery extends Owner {
   status?: WorkflowRunStatus[]
@@ -30,6 +19,13 @@ interface RunsQuery extends Owner {
   toDate?: string
   page?: number
   perPage?: number
+  limit?: number
+  offset?: number
+}
+
+interface OneRunQuery extends Owner {
+  fields?: RunField[]
+  withNestedWorkflows?: boolean
 }
 
 const all = '/workflows'
@@ -47,28 +43,34 @@ const started = { query: object({ runId: id }), body: object({
 
 /** The workflows of the Heed and their runs. A run belongs to a resource, as a thread does. */
 export const workflows: readonly Route[] = [
-  route({
+  route<never, { partial?: boolean }>({
     method: 'GET', path: all, summary: 'The workflows of this server', response: 'json', responseSchema: responses.workflowsById,
-    async handle({ heed }) {
+    query: object({ partial: { ...flag, description: 'Without their steps and schemas.' } }),
+    async handle({ heed, query: { partial } }) {
       const found = Object.values(heed.listWorkflows()) as unknown as Workflow[]
-      return Object.fromEntries(await Promise.all(found.map(async (workflow) => [workflow.id, await describe(workflow)]))) as object
+      const described = await Promise.all(found.map(async (workflow) => [workflow.id, await workflowInfo(workflow, partial)] as const))
+      return Object.fromEntries(described)
     },
   }),
   route({
     method: 'GET', path: one, summary: 'One workflow, with its steps and its schemas', response: 'json', responseSchema: responses.workflow,
-    handle: (call) => describe(workflowOf(call)),
+    handle: (call) => workflowInfo(workflowOf(call)),
   }),
   route<StartBody, { runId?: string }>({
     method: 'POST', path: `${one}/start`, summary: 'Starts a run; started twice under one id, it is one run', response: 'json',
     responseSchema: responses.startedRun, creates: true, ...started,
-    handle: async (call) => newRun(call).startAsync(await startArgs(call)),
-  }),
-  route<StartBody, { runId?: string }>({
-    method: 'POST', path: `${one}/stream`, summary: 'Starts a run, and streams it until it has ended or is suspended', response: 'events',
-    creates: true, ...started,
     async handle(call) {
-      const run = newRun(call)
-      return streamed(call, run, await run.startChunks(await startArgs(call)))
+      const run = await newRun(call)
+      return { ...(await run.startAsync(await startArgs(call))), message: 'The run was started.' }
+    },
+  }),
+  route<StartBody & { closeOnSuspend?: boolean }, { runId?: string }>({
+    method: 'POST', path: `${one}/stream`, summary: 'Starts a run, and streams it until it has ended or is suspended', response: 'records',
+    creates: true, query: started.query, body: object({ ...started.body.properties, closeOnSuspend: flag }),
+    async handle(call) {
+      const run = await newRun(call)
+      const args = await startArgs(call)
+      return streamedRecords(call, run, await run.chunksFrom(() => run.startAsync(args).then(() => undefined), call.body.closeOnSuspend))
     },
   }),
   route<never, RunsQuery>({
@@ -76,23 +78,34 @@ export const workflows: readonly Route[] = [
     responseSchema: responses.workflowRunPage,
     query: object({
       ...owned, status: { type: 'array', items: { enum: statuses } }, fromDate: date, toDate: date, page, perPage,
+      limit: { ...perPage, description: 'Of existing clients: perPage.' },
+      offset: { ...page, description: 'Of existing clients: how many runs come before the page, a multiple of limit.' },
     }),
     handle: listRuns,
   }),
-  route<never, Owner>({
+  route<never, OneRunQuery>({
     method: 'GET', path: ofRun, summary: 'What became of a run so far, with its steps', response: 'json', read: true,
-    responseSchema: responses.workflowRun, query: object(owned),
-    handle: (call) => present(call, call.query),
+    responseSchema: responses.workflowRun,
+    query: object({
+      ...owned,
+      fields: { type: 'array', items: { enum: runFields }, description: 'Of what it has besides its name, status and times: these alone.' },
+      withNestedWorkflows: { ...flag, description: 'false: without the steps of workflows within.' },
+    }),
+    handle(call) {
+      const { fields, withNestedWorkflows } = call.query
+      const wanted = omitUndefined({ fields, withNestedWorkflows })
+      return onRun(call, call.query, async (found) => storedRunForm(workflowOf(call), await requireStored(call, found), wanted))
+    },
   }),
   route<never, Owner & { after?: string }>({
     method: 'GET', path: `${ofRun}/stream`, summary: 'Streams a run from its start, or from a cursor on, until it has ended',
     response: 'events', read: true,
     query: object({ ...owned, after: { ...text, description: 'The cursor of the last chunk that was received.' } }),
     async handle(call) {
-      await present(call, call.query)
+      await onRun(call, call.query, (found) => requireStored(call, found))
       const after = call.query.after ?? call.request.header('last-event-id') ?? undefined
       const run = runOf(call, call.query)
-      return streamed(call, run, run.observe(omitUndefined({ after })), after)
+      return streamed(call, run, run.observe(omitUndefined({ after })), { after })
     },
   }),
   route<Owner & ResumeArgs>({
@@ -114,10 +127,10 @@ export const workflows: readonly Route[] = [
   }),
   route<Owner>({
     method: 'POST', path: `${ofRun}/cancel`, summary: 'Cancels a run; without effect when it has ended', response: 'json',
-    responseSchema: responses.startedRun, body: object(owned),
+    responseSchema: responses.startedRun, body: object(owned), bodyOptional: true,
     handle: (call) => onRun(call, call.body, async (found) => {
       await found.cancel()
-      return { runId: found.runId }
+      return { runId: found.runId, message: 'The run was canceled.' }
     }),
   }),
   route<Owner>({
@@ -149,84 +162,35 @@ export const workflows: readonly Route[] = [
     method: 'DELETE', path: ofRun, summary: 'Deletes a run with all that was recorded of it', response: 'json',
     responseSchema: responses.deletedRun, query: object(owned),
     handle: (call) => onRun(call, call.query, async ({ runId, resourceId }) => {
-      return { deleted: await workflowOf(call).deleteWorkflowRunById(runId, omitUndefined({ resourceId })) }
+      const deleted = await workflowOf(call).deleteWorkflowRunById(runId, omitUndefined({ resourceId }))
+      return { deleted, message: deleted ? 'The run was deleted.' : 'There was no such run.' }
     }),
   }),
 ]
 
-type Asked = Pick<Call<unknown, unknown>, 'heed' | 'principal' | 'params'>
-
-function workflowOf({ heed, params: { workflowId = '' } }: Asked): Workflow {
-  const workflow = heed.findWorkflow(workflowId)
-  if (workflow) return workflow as unknown as Workflow
-  throw new HeedError('unknown_workflow', `There is no workflow '${workflowId}'.`, { details: { workflowId } })
-}
-
-function runOf(call: Asked, { resourceId }: Owner, runId = call.params.runId ?? ''): WorkflowRun {
-  return workflowOf(call).createRun({ runId, ...omitUndefined({ resourceId: resolveResource(call.principal, resourceId) }) })
-}
-
-/** A reader that lost its connection continues at its cursor, also if the run has ended meanwhile. */
-async function streamed(
-  { events, gracePeriod }: Pick<Call, 'events' | 'gracePeriod'>, run: WorkflowRun, chunks: AsyncIterable<WorkflowChunk>,
-  after?: string,
-): Promise<Response> {
-  const release = await run.hold(after)
-  return events.respond(chunks, { ids: true }, () => gracePeriod.release(release))
-}
-
-function newRun(call: Call<StartBody, { runId?: string }>): WorkflowRun {
-  return runOf(call, call.body, call.query.runId ?? newId())
-}
-
-async function startArgs(call: Call<StartBody, unknown>): Promise<StartArgs> {
-  const { inputData, initialState, perStep } = call.body
-  return omitUndefined({ inputData, initialState, perStep, requestContext: await call.context() })
-}
-
-/** Of a run that exists. One of another resource does not, so that ids can't be probed. */
-async function onRun<Result>(call: Asked, owner: Owner, work: (found: WorkflowRun) => Promise<Result>): Promise<Result> {
-  const found = runOf(call, owner)
-  try {
-    return await work(found)
-  } catch (error) {
-    throw isForbidden(error) || (isHeedError(error) && error.code === 'thread_not_found') ? unknownRun(found.runId) : error
-  }
-}
-
-function present(call: Asked, owner: Owner): Promise<WorkflowResult> {
-  return onRun(call, owner, async (found) => {
-    const result = await found.status()
-    if (!result) throw unknownRun(found.runId)
-    return result
-  })
-}
-
-function unknownRun(runId: string): HeedError {
-  return new HeedError('not_found', `There is no run '${runId}' of this workflow.`, { details: { runId } })
-}
-
-async function listRuns(call: Call<never, RunsQuery>): Promise<{ runs: WorkflowRunInfo[]; total: number }> {
-  const { resourceId, fromDate, toDate, ...rest } = call.query
-  return workflowOf(call).listWorkflowRuns({
-    ...rest,
+async function listRuns(call: Call<never, RunsQuery>): Promise<{ runs: object[]; total: number }> {
+  const { resourceId, fromDate, toDate, status } = call.query
+  const { runs: found, total } = await workflowOf(call).listWorkflowRuns({
+    ...pageOf(call.query),
     ...omitUndefined({
+      status,
       resourceId: resolveResource(call.principal, resourceId),
       fromDate: fromDate === undefined ? undefined : parseDate('fromDate', fromDate),
       toDate: toDate === undefined ? undefined : parseDate('toDate', toDate),
     }),
   })
+  return { runs: found.map(runInfoForm), total }
 }
 
-/** Existing clients read schemas as texts. */
-async function describe(workflow: Workflow): Promise<object> {
-  const schemas = await Promise.all((['inputSchema', 'outputSchema', 'stateSchema'] as const).map(async (name) => [
-    name, await schemaText(workflow[name], `${name} of workflow '${workflow.id}'`),
-  ]))
-  const { id: workflowId, description, metadata, steps, schedules } = workflow.describe()
-  return omitUndefined({ id: workflowId, name: workflowId, description, metadata, steps, schedules, ...Object.fromEntries(schemas) as object })
-}
-
-async function schemaText(schema: Schema | undefined, subject: string): Promise<string | undefined> {
-  return schema === undefined ? undefined : JSON.stringify(await compileSchema(schema, subject).jsonSchema())
+/** The page that is asked for. Existing clients may name it by its first run. */
+function pageOf({ page: number, perPage: size, limit, offset }: RunsQuery): { page?: number; perPage?: number } {
+  if (limit === undefined && offset === undefined) return omitUndefined({ page: number, perPage: size })
+  if (number !== undefined || size !== undefined) {
+    throw new HeedError('invalid_argument', 'limit and offset must be left out beside page and perPage.', { details: { field: 'limit' } })
+  }
+  const runsOfPage = limit ?? 20
+  if ((offset ?? 0) % runsOfPage !== 0) {
+    throw new HeedError('invalid_argument', `offset must be a multiple of limit, ${runsOfPage}.`, { details: { field: 'offset' } })
+  }
+  return { page: (offset ?? 0) / runsOfPage, perPage: runsOfPage }
 }

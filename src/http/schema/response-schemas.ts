@@ -370,28 +370,52 @@ const workingMemoryVersion = having(
 export const workingMemoryVersions = having({ versions: listOf(workingMemoryVersion) }, ['versions'])
 export const undoneWorkingMemory = having({ version: count }, ['version'])
 
+const workflowStepInfo = having(
+  {
+    id: text, description: text, metadata: record, isWorkflow: flag, inputSchema: text, outputSchema: text, resumeSchema: text,
+    suspendSchema: text, stateSchema: text,
+  },
+  ['id'],
+)
+const stepInfos = { type: 'object', additionalProperties: workflowStepInfo }
 export const workflow = having(
   {
-    id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text,
-    steps: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])),
+    id: text, name: text, description: text, metadata: record, inputSchema: text, outputSchema: text, stateSchema: text, stepCount: count,
+    stepGraph: listOf(having({ type: text, id: text, description: text, metadata: record, steps: listOf(record) }, ['type', 'id'])),
+    steps: stepInfos, allSteps: stepInfos,
     schedules: listOf(having({ id: text, cron: text, timezone: text }, ['id', 'cron'])),
   },
-  ['id', 'name', 'steps', 'schedules'],
+  ['id', 'name'],
 )
 export const workflowsById: JSONSchema = { type: 'object', additionalProperties: workflow }
-export const startedRun = having({ runId: text }, ['runId'])
-export const deletedRun = having({ deleted: flag }, ['deleted'])
+export const startedRun = having({ runId: text, message: text }, ['runId'])
+export const deletedRun = having({ deleted: flag, message: text }, ['deleted', 'message'])
 const workflowStep = having({ path: text, stepId: text, status: text, attempts: count, startedAt: count }, ['path', 'stepId', 'status'])
+const settledRun = {
+  runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, tripwire: record,
+  stepExecutionPath: listOf(text), usage: record,
+}
 export const workflowRun = having(
   {
-    runId: text, status: text, input: anything, result: anything, error: record, state: record, steps: record, path: listOf(workflowStep),
-    stepExecutionPath: listOf(text), suspended: listOf(text), suspendPayload: record, resumeLabels: record, tripwire: record,
+    ...settledRun, path: listOf(workflowStep), suspended: listOf(text), suspendPayload: record, resumeLabels: record,
+    workflowName: text, resourceId: text, createdAt: text, updatedAt: text, payload: anything, activeStepsPath: record,
+    serializedStepGraph: listOf(record),
   },
-  ['runId', 'status', 'state', 'steps', 'path', 'stepExecutionPath'],
+  ['runId', 'status', 'workflowName', 'createdAt', 'updatedAt'],
 )
+/** Of a call that has waited for the run. */
+export const workflowResult = having(
+  { ...settledRun, suspended: listOf(listOf(text)), suspendPayload: record, resumeLabels: record }, ['runId', 'status', 'state', 'steps'],
+)
+export const workflowRunCounts: JSONSchema = {
+  type: 'object', additionalProperties: having({ running: count, suspended: count }, ['running', 'suspended']),
+}
 const workflowRunInfo = having(
-  { runId: text, workflowId: text, status: text, resourceId: text, createdAt: text, updatedAt: text },
-  ['runId', 'workflowId', 'status', 'createdAt', 'updatedAt'],
+  {
+    runId: text, workflowId: text, workflowName: text, status: text, resourceId: text, createdAt: text, updatedAt: text,
+    snapshot: having({ runId: text, status: text, timestamp: count }, ['runId', 'status', 'timestamp']),
+  },
+  ['runId', 'workflowId', 'workflowName', 'status', 'createdAt', 'updatedAt', 'snapshot'],
 )
 export const workflowRunPage = having({ runs: listOf(workflowRunInfo), total: count }, ['runs', 'total'])
 

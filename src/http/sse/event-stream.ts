@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import { cursorHeader, heartbeatHeader } from '../../base/stream-headers.ts'
 import { isOperator, type Principal } from '../auth/principal.ts'
-import { Frames, openingFrame, type FrameOptions, type StreamedChunk } from './frames.ts'
+import { formOf, Frames, type FrameOptions, type StreamedChunk, type StreamForm } from './frames.ts'
 
 interface EventStreamOptions {
   clock: Clock
@@ -23,15 +23,14 @@ export type SideChannel = (emit: (chunk: StreamedChunk) => void) => () => void
 const writeChars = 64 * 1024
 
 const retryStreamMs = 5_000
-const doneFrame = 'data: [DONE]\n\n'
 const encoder = new TextEncoder()
 const notReady = Symbol('not ready')
 
 /** The event streams that one principal opens. */
 export interface PrincipalStreams {
   /**
-   * Streams chunks as server-sent events. `release` is called once, when the client has disconnected or the chunks have ended.
-   * `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
+   * Streams chunks as server-sent events, or as records. `release` is called once, when the client has disconnected or the chunks have
+   * ended. `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
    */
   respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release?: () => void, side?: SideChannel): Response
 }
@@ -57,7 +56,7 @@ export class EventStreams {
     return this.#open.size + this.#uncounted.size
   }
 
-  /** Ends every stream with `[DONE]`: clients reconnect with their cursor. */
+  /** Ends every stream, server-sent events with `[DONE]`: clients reconnect with their cursor. */
   close(): void {
     this.#closed = true
     for (const stream of [...this.#open, ...this.#uncounted]) stream.end()
@@ -134,7 +133,7 @@ export class EventStreams {
     )
     return new Response(body, {
       headers: {
-        'content-type': 'text/event-stream; charset=utf-8',
+        'content-type': formOf(frame).contentType,
         'cache-control': 'no-cache, no-transform',
         connection: 'keep-alive',
         'x-accel-buffering': 'no',
@@ -149,6 +148,7 @@ export class EventStreams {
 class EventStream {
   readonly #source: AsyncIterator<StreamedChunk>
   readonly #frame: FrameOptions
+  readonly #form: StreamForm
   readonly #frames: Frames
   readonly #options: EventStreamOptions
   readonly #release: () => void
@@ -167,6 +167,7 @@ class EventStream {
   ) {
     this.#source = source
     this.#frame = frame
+    this.#form = formOf(frame)
     this.#frames = frames
     this.#options = options
     this.#release = release
@@ -175,7 +176,7 @@ class EventStream {
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller
-    this.#write(openingFrame(this.#frame))
+    this.#write(this.#form.opening(this.#frame))
     this.#schedule()
   }
 
@@ -196,7 +197,7 @@ class EventStream {
     } catch (error) {
       this.#options.logger.error('an event stream failed', { error: String(error) })
       const payload = { error: { name: 'Error', message: 'The stream failed. Subscribe again.' } }
-      this.#finish(`data: ${JSON.stringify({ type: 'error', runId: '', from: 'SYSTEM', payload })}\n\n`)
+      this.#finish(this.#form.chunk(JSON.stringify({ type: 'error', runId: '', from: 'SYSTEM', payload })))
       return
     }
     if (this.#ended) return
@@ -205,7 +206,7 @@ class EventStream {
   }
 
   end(): void {
-    this.#finish(doneFrame)
+    this.#finish(this.#form.done)
   }
 
   /** Releases what the stream holds. False if it was stopped before. */
@@ -235,6 +236,7 @@ class EventStream {
   }
 
   #write(text: string): void {
+    if (text === '') return
     this.#lastWrite = this.#options.clock.now()
     this.#controller.enqueue(encoder.encode(text))
   }
@@ -267,12 +269,12 @@ class EventStream {
     const now = clock.now()
     if (this.#clientReads) {
       this.#stalledSince = undefined
-      if (now - this.#lastWrite >= heartbeatMs) this.#write(': heartbeat\n\n')
+      if (now - this.#lastWrite >= heartbeatMs) this.#write(this.#form.heartbeat)
     } else {
       this.#stalledSince ??= now
       if (now - this.#stalledSince >= stallMs) {
         logger.warn('a client that stopped reading was disconnected', { afterMs: now - this.#stalledSince })
-        this.#finish(': closed, too slow\n\n')
+        this.#finish(this.#form.tooSlow)
         return
       }
     }

@@ -1,6 +1,8 @@
 import { jsonText } from '../../base/json.ts'
 
 export interface FrameOptions {
+  /** Writes JSON records, each followed by the byte 0x1E, in place of server-sent events: existing clients read runs of workflows so. */
+  records?: boolean
   /** Adds an `id:` line with the cursor, for `EventSource`. Other clients expect one line in a frame and read the cursor from the chunk. */
   ids: boolean
   /** The cursor at which the stream begins, for clients that lose the connection before the first chunk. */
@@ -11,22 +13,58 @@ export interface FrameOptions {
 
 export type StreamedChunk = { type: string; runId?: string; cursor?: string; payload?: unknown }
 
-/** Sent before the first chunk. `EventSource` stores the id of a frame without data and dispatches no event for it. */
-export function openingFrame({ ids, from }: FrameOptions): string {
-  return `: connected\n\n${ids && from !== undefined ? `id: ${from}\n\n` : ''}`
+/** What a stream has besides its chunks, in one of its forms. */
+export interface StreamForm {
+  readonly contentType: string
+  /** Sent before the first chunk. */
+  opening(frame: FrameOptions): string
+  /** Sent in silence. Readers take no chunk from it. */
+  readonly heartbeat: string
+  readonly done: string
+  readonly tooSlow: string
+  /** One chunk, as JSON. */
+  chunk(json: string): string
 }
 
-/** Encodes chunks as server-sent events; the JSON of a chunk is written once for all its subscribers. */
+const events: StreamForm = {
+  contentType: 'text/event-stream; charset=utf-8',
+  // `EventSource` stores the id of a frame without data and dispatches no event for it.
+  opening: ({ ids, from }) => `: connected\n\n${ids && from !== undefined ? `id: ${from}\n\n` : ''}`,
+  heartbeat: ': heartbeat\n\n',
+  done: 'data: [DONE]\n\n',
+  tooSlow: ': closed, too slow\n\n',
+  chunk: (json) => `data: ${json}\n\n`,
+}
+
+const recordEnd = '\u001E'
+
+/** A record has no comments: what is sent in silence is an empty record, which readers skip, and the stream ends with its last record. */
+const records: StreamForm = {
+  contentType: 'text/plain; charset=utf-8',
+  opening: () => '',
+  heartbeat: recordEnd,
+  done: '',
+  tooSlow: '',
+  chunk: (json) => `${json}${recordEnd}`,
+}
+
+export function formOf({ records: asRecords }: FrameOptions): StreamForm {
+  return asRecords ? records : events
+}
+
+/** Encodes chunks as server-sent events or records; the JSON of a chunk is written once for all its subscribers. */
 export class Frames {
   readonly #json = new JsonCache()
 
   /** Several chunks are encoded together: adjacent deltas become one. */
-  encode(chunks: readonly StreamedChunk[], { ids, show }: FrameOptions): string {
+  encode(chunks: readonly StreamedChunk[], frame: FrameOptions): string {
+    const { ids, show } = frame
+    const form = formOf(frame)
     let text = ''
     for (const whole of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
       const chunk = show ? show(whole) : whole
-      if (ids && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
-      text += `data: ${this.#json.stringify(chunk, wireForm)}\n\n`
+      if (ids && !frame.records && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
+      text += form.chunk(this.#json.stringify(chunk, wireForm))
     }
     return text
   }

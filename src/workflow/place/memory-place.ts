@@ -29,6 +29,11 @@ export class MemoryPlace implements RunPlace {
     this.#clock = clock
   }
 
+  /** A run in memory is there from its start on. */
+  async create(name: RunName): Promise<void> {
+    this.#find(name)
+  }
+
   async start(start: RunStart): Promise<boolean> {
     if (this.#runs.has(start.runId)) return false
     const run = new MemoryRun(this.#graph(), start, this.#clock, this.#waiting.get(start.runId))
@@ -64,13 +69,22 @@ export class MemoryPlace implements RunPlace {
     return this.#find(name)?.stored() ?? null
   }
 
-  async when(name: RunName, holds: (stored: StoredRun) => boolean): Promise<StoredRun> {
+  async when(name: RunName, holds: (stored: StoredRun) => boolean, signal?: AbortSignal): Promise<StoredRun> {
     const run = this.#find(name)
     if (!run) throw unknownRun(name.runId)
-    for (;;) {
-      const stored = run.isActive ? undefined : run.stored()
-      if (stored && holds(stored)) return stored
-      await run.nextRest
+    const aborted = Promise.withResolvers<never>()
+    aborted.promise.catch(() => {})
+    const end = () => aborted.reject(signal?.reason)
+    signal?.addEventListener('abort', end, { once: true })
+    try {
+      for (;;) {
+        signal?.throwIfAborted()
+        const stored = run.isActive ? undefined : run.stored()
+        if (stored && holds(stored)) return stored
+        await Promise.race([run.nextRest, aborted.promise])
+      }
+    } finally {
+      signal?.removeEventListener('abort', end)
     }
   }
 

@@ -38,13 +38,18 @@ export interface RunName {
 
 /** Where the runs of a workflow are: in memory, or on threads of a storage. */
 export interface RunPlace {
+  /** Names a run and its owner before it is started: from here on, it is pending. Without effect where it exists. */
+  create(run: RunName): Promise<void>
   /** Begins the run. False where a run of this id exists: it goes on as it was. */
   start(start: RunStart): Promise<boolean>
   /** Sends a command. False where one of this id was sent before. */
   send(run: RunName, id: string, command: Command): Promise<boolean>
   read(run: RunName): Promise<StoredRun | null>
-  /** Resolves when this holds for the run. It is asked when the run has ended, is suspended or is parked. */
-  when(run: RunName, holds: (stored: StoredRun) => boolean): Promise<StoredRun>
+  /**
+   * Resolves when this holds for the run. It is asked when the run has ended, is suspended or is parked. Rejects with its reason when the
+   * signal aborts: the run goes on.
+   */
+  when(run: RunName, holds: (stored: StoredRun) => boolean, signal?: AbortSignal): Promise<StoredRun>
   /**
    * The chunks from now on, also of a run that is started later; with `after`, from the chunk behind this cursor on.
    * Ends when the signal aborts.

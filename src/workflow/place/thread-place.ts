@@ -67,6 +67,16 @@ export class ThreadPlace implements RunPlace {
     return site.threads
   }
 
+  /** The thread of the run. It has no signal yet, so that no process runs it. */
+  async create({ runId, resourceId }: RunName): Promise<void> {
+    const runtime = this.register()
+    await runtime.open()
+    await runtime.store.createThread({
+      id: workflowThreadId(this.#workflowId, runId), resourceId: resourceId ?? this.#runner.id, parentId: this.#runner.id,
+      now: runtime.clock.now(),
+    })
+  }
+
   async start({ runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart): Promise<boolean> {
     const start = {
       runId, state, requestContext: storableContext(requestContext), rows, ...(input === undefined ? {} : { input }),
@@ -124,9 +134,12 @@ export class ThreadPlace implements RunPlace {
     return { head, input: undefined, rows: [], resourceId }
   }
 
-  async when(run: RunName, holds: (stored: StoredRun) => boolean): Promise<StoredRun> {
+  async when(run: RunName, holds: (stored: StoredRun) => boolean, signal?: AbortSignal): Promise<StoredRun> {
     const stop = new AbortController()
+    const end = () => stop.abort()
+    signal?.addEventListener('abort', end, { once: true })
     try {
+      signal?.throwIfAborted()
       const chunks = await this.#chunks(run, { signal: stop.signal })
       const stored = await this.read(run)
       if (stored && holds(stored)) return stored
@@ -136,8 +149,10 @@ export class ThreadPlace implements RunPlace {
         if (!found) throw unknownRun(run.runId)
         if (holds(found)) return found
       }
+      signal?.throwIfAborted()
       throw new HeedError('closed', 'This Heed was closed before the run had ended. The run goes on in the next process.')
     } finally {
+      signal?.removeEventListener('abort', end)
       stop.abort()
     }
   }

@@ -43,5 +43,12 @@ export const elsewhere: readonly Elsewhere[] = [
   { file: 'test/http/chat-route.test.ts', title: '[H1.12] approves a call and gets the rest of the answer', fields: decisions },
   { file: 'test/http/chat-route.test.ts', title: '[H1.12] a failed run is an error of the chat, and what can not be sent is refused', fields: ['POST /agents/{agentId}/chat trigger'] },
   { file: 'test/http/included.test.ts', title: "list({ filter: '", fields: ['GET /memory/threads/{threadId}/messages ?filter'] },
+  { file: 'test/http/existing-workflows.test.ts', title: '[F6.6] go on one step at a time', fields: ['POST /workflows/{workflowId}/stream closeOnSuspend'] },
+  { file: 'test/http/existing-workflows.test.ts', title: '[F6.10] a restart leaves alone', fields: ['GET /workflows ?partial'] },
+  {
+    file: 'test/http/existing-workflows.test.ts', title: '[F6.6] start, answer and begin again',
+    fields: ['?fields', '?withNestedWorkflows'].map((name) => `GET /workflows/{workflowId}/runs/{runId} ${name}`),
+  },
+  { file: 'test/http/existing-workflows.test.ts', title: '[F6.9] observe gives a run', fields: ['POST /workflows/{workflowId}/observe ?offset'] },
   { file: 'test/workflow/over-http.test.ts', title: 'after', fields: ['GET /workflows/{workflowId}/runs/{runId}/stream ?after'] },
 ]

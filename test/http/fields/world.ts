@@ -29,6 +29,11 @@ export async function fieldWorld(heard: Heard) {
   /** What a request to a route is about: its thread, and where the route decides about a call, a call that waits. */
   const prepare = async (route: Route): Promise<Names> => {
     const at = { threadId: `thread-${++count}`, resourceId: 'user-1' }
+    if (route.path.startsWith('/api/workflows/') && route.required.includes('runId')) {
+      // What a query has to have has the value of no field.
+      await asking.createRun({ runId: 'mark0', resourceId: at.resourceId }).start()
+      return at
+    }
     if (!decides.test(route.path)) {
       await memory.createThread(at)
       return at

@@ -84,7 +84,12 @@ export class Matrix {
       await agent.generate(waiting, { memory: { thread: threadId, resource: 'alice' } })
       await agent.queueMessage({ contents: 'Later.', id: `${threadId}-q` }, scope).stored
     }
-    if (needsRun) await this.#heed.getWorkflow('asking').createRun({ runId: threadId, resourceId: 'alice' }).start({ inputData: {} })
+    if (needsRun) {
+      const run = this.#heed.getWorkflow('asking').createRun({ runId: threadId, resourceId: 'alice' })
+      await run.start({ inputData: {} })
+      // It came early: a run that is resumed ends.
+      await run.sendEvent('paid', undefined, { id: 'early' })
+    }
     const { runs: [run] } = await agent.listSuspendedRuns(scope)
     return {
       ...scope, runId: run?.runId ?? 'none', toolCallId: run?.toolCalls[0]?.toolCallId ?? 'none', notificationId, scheduleId: `${threadId}-s`,
@@ -125,7 +130,7 @@ export function waitingFor(path: string): 'Pay' | 'Ask' | undefined {
 }
 
 /** Whether a request is about a run of a workflow. */
-export const needsRun = (path: string): boolean => /workflows\/\{workflowId\}\/runs\/\{/.test(path)
+export const needsRun = (path: string): boolean => /workflows\/\{workflowId\}\/(runs\/\{|resume|restart|time-travel|observe)/.test(path)
 
 /** Whether a route is about what a thread has beside its messages. */
 export function needsAll(path: string): boolean {
@@ -140,7 +145,7 @@ export function requestTo(path: string, method: string, operation: Operation, na
   const state = path.endsWith('/state-signals') ? { state: { stateId: 'lane', cacheKey: 'k2', contents: 'x' } } : {}
   const saved = path.endsWith('/save-messages') ? { messages: [{ id: 'saved', role: 'user', createdAt: '2020-01-01T00:00:00Z', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}
   const changed = path.endsWith('/messages/update') ? { messages: [{ id: names.signalId, content: { metadata: { read: true } } }] } : {}
-  const workflow = path.startsWith('/api/workflows/') ? { ...(path.endsWith('/events') ? { name: 'paid' } : {}), ...(path.endsWith('/time-travel') ? { step: 'ask' } : {}), ...(path.endsWith('/resume') ? { resumeData: 1 } : {}) } : {}
+  const workflow = path.startsWith('/api/workflows/') ? { ...(path.endsWith('/events') ? { name: 'paid' } : {}), ...(/\/time-travel[a-z-]*$/.test(path) ? { step: 'ask' } : {}), ...(/\/resume[a-z-]*$/.test(path) ? { resumeData: 1 } : {}) } : {}
   const spoken = path.endsWith('/speak') ? { text: 'Hi' } : {}
   const body: Record<string, unknown> = { ...(JSON.parse(init.body) as object), ...workflow, ...chat, ...state, ...saved, ...changed, ...spoken }
   if (!/tool-call|resume-stream|observe|recover/.test(path)) delete body.runId

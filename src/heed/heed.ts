@@ -456,7 +456,8 @@ export class Heed<
     checkWhole('drainMs', drainMs)
     if (drainMs > 0) await this.drain(drainMs)
     try {
-      await withTimeout(this.clock, sourcesMs, this.sources.stop(), () => this.logger.warn('events of sources are delivered by the next poll'))
+      const onTimeout = () => this.logger.warn('events of sources are delivered by the next poll')
+      await withTimeout(this.clock, sourcesMs, this.sources.stop(), onTimeout)
     } finally {
       await this.sites.close()
     }

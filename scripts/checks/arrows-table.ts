@@ -72,7 +72,7 @@ export const arrows: ArrowTable = {
   'policy/**': base,
 
   // Workflows as data, what runs of them do next, and the states of both: pure.
-  'workflow/plan/**': [...pureBase, 'type message/**', 'type schema/**', 'type workflow/step.ts'],
+  'workflow/plan/**': [...pureBase, 'type message/**', 'type schema/**', 'type run/request-context.ts', 'type workflow/{step,definition/hooks}.ts'],
   // Workflows: their steps, and their runs in memory and on threads. Steps know agents by an interface of their own, and how input is read.
   'workflow/**': [
     ...base, 'workflow/**', 'message/**', 'schema/**', 'processors/**', 'run/request-context.ts', 'run/output/structured-output.ts', 'type run/**', 'type signals/**', 'thread/**',

@@ -324,7 +324,7 @@ export class Heed<
 
   /** Makes the schedules of workflows those of the code. Once; again if it failed. */
   #reconcile(): Promise<void> {
-    this.#reconciled ??= Promise.all(Object.values<HeedWorkflow>(this.#workflows).map((workflow) => workflow.reconcile?.())).then(
+    this.#reconciled ??= Promise.all(Object.values<HeedWorkflow>(this.#workflows).map(async (workflow) => workflow.reconcile?.())).then(
       () => {},
       (error: unknown) => {
         this.#reconciled = undefined

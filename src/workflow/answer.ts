@@ -25,9 +25,9 @@ export async function answerOf(question: Question, context: AskContext, now: num
 
 /** Whether the run may start: an error of `onStart` refuses it. */
 async function started(
-  row: Omit<StepRow, 'status' | 'endedAt'>, { graph }: Question, { inputData, state, requestContext, runId, workflowId, resourceId }: AskContext,
-  now: number,
+  row: Omit<StepRow, 'status' | 'endedAt'>, { graph }: Question, context: AskContext, now: number,
 ): Promise<StepRow> {
+  const { inputData, state, requestContext, runId, workflowId, resourceId } = context
   await graph.hooks?.onStart?.({ inputData, state, requestContext, runId, workflowId, resourceId } as never)
   return { ...row, status: 'success', endedAt: now }
 }

@@ -5,7 +5,7 @@ import type { Message } from '../message/message.ts'
 import { allHooks, type Hook } from '../processors/hooks.ts'
 import type { Processor, ProcessorContext } from '../processors/processor.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
-import { hookNames } from './hooks.ts'
+import { hookNames } from './definition/hooks.ts'
 import type { Child, WorkflowGraph } from './plan/graph.ts'
 import { makeStep, type CodeStep, type Step } from './step.ts'
 

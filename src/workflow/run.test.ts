@@ -139,9 +139,8 @@ describe('a run that goes on one step at a time', () => {
   it('[F1.22] does so by every method that starts, resumes or begins again', async () => {
     const workflow = createWorkflow({ id: 'steps', inputSchema: number, outputSchema: number }).then(plus('a')).then(plus('b')).then(plus('c')).commit()
     const run = workflow.createRun()
-    const paused = () => expect.poll(async () => (await run.status())?.status).toBe('paused')
     await run.startAsync({ inputData: { n: 0 }, perStep: true })
-    await paused()
+    await expect.poll(async () => (await run.status())?.status).toBe('paused')
     expect((await run.resumeStream({ perStep: true }).result).stepExecutionPath).toEqual(['a', 'b'])
     await run.resumeAsync()
     expect(await run.start({ inputData: { n: 0 } })).toMatchObject({ status: 'success', result: { n: 3 } })
@@ -251,7 +250,7 @@ describe('a run that begins again', () => {
   })
 })
 
-describe('what is said about a workflow', () => {
+describe('the description of a workflow', () => {
   it('[F1.27] is in its description, its records and its chunks', async () => {
     const about = { description: 'Why', metadata: { team: 'a' } }
     const tool = createTool({ id: 'lookup', inputSchema: number, outputSchema: number, execute: async (given) => given })
@@ -330,7 +329,7 @@ describe('a workflow that is called when its runs start and end', () => {
     expect(begun).not.toHaveBeenCalled()
   })
 
-  it('[F4.15] is told the end of a run in memory, and errors of it change nothing', async () => {
+  it('[F4.15] receives the end of a run in memory, and errors of it change nothing', async () => {
     const told: unknown[] = []
     const errors = vi.spyOn(console, 'error').mockImplementation(() => {})
     onTestFinished(() => errors.mockRestore())

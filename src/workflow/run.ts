@@ -5,14 +5,14 @@ import { RequestContext } from '../run/request-context.ts'
 import type { Usage } from '../message/chunk.ts'
 import { validated } from './call-step.ts'
 import type { WorkflowChunk } from './chunk.ts'
-import { checkElsewhere } from './config.ts'
+import { checkElsewhere } from './definition/config.ts'
 import { toJSONValue } from './json-value.ts'
 import type { WorkflowGraph } from './plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from './plan/machine.ts'
 import { unknownRun } from './place/memory-place.ts'
 import type { RunPlace } from './place/place.ts'
 import { elementOf, stepAt, type StepRow } from './plan/plan.ts'
-import { scheduledPrefix, type ScheduledStart } from './scheduled.ts'
+import { scheduledPrefix, type ScheduledStart } from './definition/scheduled.ts'
 import { stepHooks } from './step.ts'
 import { isSettled, resultOf, snapshotOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
 import { isMeant, travelRows, type GivenStep } from './travel.ts'
@@ -246,7 +246,8 @@ export class WorkflowRun<Input = unknown, Output = unknown, State = unknown> {
 
   /** @internal Resolves with the new run when its start is stored. */
   async beginTimeTravel(args: TimeTravelArgs<State>): Promise<WorkflowRun<Input, Output, State>> {
-    checkElsewhere('timeTravel()', args, { ...resultsElsewhere, nestedStepsContext: "name the steps of a workflow within in context: 'workflow.step'" })
+    const nestedStepsContext = "name the steps of a workflow within in context: 'workflow.step'"
+    checkElsewhere('timeTravel()', args, { ...resultsElsewhere, nestedStepsContext })
     const names = ['step', 'inputData', 'resumeData', 'initialState', 'context', 'perStep', 'requestContext', 'runId']
     checkNames('timeTravel()', args, names)
     checkFlag('perStep', args.perStep)

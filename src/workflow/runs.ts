@@ -7,7 +7,7 @@ import { runTransitions, type WorkflowRunStatus } from './plan/machine.ts'
 import { MemoryPlace } from './place/memory-place.ts'
 import type { RunPlace } from './place/place.ts'
 import { WorkflowRun } from './run.ts'
-import type { ReadySchedule, WorkflowScheduleInfo } from './scheduled.ts'
+import type { ReadySchedule, WorkflowScheduleInfo } from './definition/scheduled.ts'
 import { ThreadPlace, type WorkflowSite } from './place/thread-place.ts'
 import { resultOf, type WorkflowResult, type WorkflowRunInfo } from './place/stored-run.ts'
 

@@ -8,12 +8,11 @@ import { mappingFunction, type MappedField, type Mapping } from './mapping.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { AgentLike } from './agent-step.ts'
-import { checkConfig, type WorkflowConfig } from './config.ts'
+import { checkConfig, type WorkflowConfig } from './definition/config.ts'
 import { createStep, type ToolLike } from './create-step.ts'
-import type { WorkflowHooks } from './hooks.ts'
 import { processorsOf } from './processor-step.ts'
 import { WorkflowRuns } from './runs.ts'
-import { readySchedules, type DescribedSchedule, type ReadySchedule } from './scheduled.ts'
+import { readySchedules, type DescribedSchedule, type ReadySchedule } from './definition/scheduled.ts'
 import { isStep, makeStep, type AnyStep, type CodeStep, type Step } from './step.ts'
 
 const marker = Symbol.for('heed.workflow')
@@ -135,14 +134,14 @@ export class Workflow<
     checkObject('agent()', options)
     const { structuredOutput, ...about } = options
     const step = createStep(agent as AgentLike, ...(structuredOutput === undefined ? [] : [{ structuredOutput }]) as [])
-    return this.#add({ kind: 'step', step: copiedStep('agent()', step as AnyStep, about) })
+    return this.#add({ kind: 'step', step: copiedStep('agent()', step, about) })
   }
 
   /** The same as `then(createStep(tool))`; with `id`, under this name. */
   tool<const ToolId extends string, ToolInput, ToolOutput, const As extends string = ToolId>(
     tool: Fitting<Prev, ToolInput, ToolLike<ToolId, ToolInput, ToolOutput>>, options: StepAbout<As> = {},
   ): Workflow<WorkflowId, Input, Output, State, Awaited<ToolOutput>, Last> {
-    return this.#add({ kind: 'step', step: copiedStep('tool()', createStep(tool as ToolLike) as AnyStep, options) })
+    return this.#add({ kind: 'step', step: copiedStep('tool()', createStep(tool as ToolLike), options) })
   }
 
   /** Steps beside each other, with the same input. Their outputs are the fields of the next input, by their ids. */
@@ -285,7 +284,7 @@ export class Workflow<
     const { id, description, metadata, inputSchema, outputSchema, stateSchema, requestContextSchema } = this.#config
     const graph: WorkflowGraph = Object.freeze({
       id, description, metadata, inputSchema, outputSchema, stateSchema, requestContextSchema, nodes: Object.freeze([...this.#nodes]),
-      retry: Object.freeze({ attempts, delay }), validateInputs, hooks: Object.freeze(hooks) as WorkflowHooks,
+      retry: Object.freeze({ attempts, delay }), validateInputs, hooks: Object.freeze(hooks),
     })
     checkGraph(graph)
     return graph

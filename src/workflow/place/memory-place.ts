@@ -6,7 +6,7 @@ import type { RequestContext } from '../../run/request-context.ts'
 import type { WorkflowChunk } from '../chunk.ts'
 import { Execution, firstTurn } from '../execution.ts'
 import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
-import { callEndHooks, hasEndHooks } from '../hooks.ts'
+import { callEndHooks, hasEndHooks } from '../definition/hooks.ts'
 import type { WorkflowGraph } from '../plan/graph.ts'
 import { isOver } from '../plan/machine.ts'
 import type { RunName, RunPlace, RunQuery, RunStart } from './place.ts'
@@ -210,7 +210,7 @@ class MemoryRun implements ExecutionHost {
   async #callHooks(): Promise<void> {
     const stored = this.stored()
     if (!hasEndHooks(this.#graph, stored.head)) return
-    // The run was deleted: nobody calls them again.
+    // The run was deleted: no process calls them again.
     await callEndHooks(this.#graph, { ...stored, requestContext: this.#context }, this.#hooks.signal, this.logger).catch(() => {})
   }
 

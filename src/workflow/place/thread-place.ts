@@ -19,7 +19,7 @@ import type { StepRow } from '../plan/plan.ts'
 import { storableContext, WorkflowRun } from '../run.ts'
 import {
   scheduledRunId, scheduledStart, scheduleInfo, scheduleSignal, storedScheduleId, type ReadySchedule, type WorkflowScheduleInfo,
-} from '../scheduled.ts'
+} from '../definition/scheduled.ts'
 import type { ScheduleRecord } from '../../store/contract/schedules.ts'
 import { WorkflowRunner, type MailOptions } from './runner.ts'
 import { inPathOrder, snapshotOf, type StoredRun, type WorkflowRunInfo } from './stored-run.ts'

@@ -1,7 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import type { Schema } from '../../schema/schema.ts'
-import type { WorkflowHooks } from '../hooks.ts'
+import type { WorkflowHooks } from '../definition/hooks.ts'
 import type { AnyStep, CodeStep } from '../step.ts'
 
 /**

@@ -90,7 +90,7 @@ interface ListState {
   index: number
   done: number
   outputs: Array<JSONValue | undefined>
-  /** How often an element was suspended when that was told last. */
+  /** How often an element was suspended when that was reported last. */
   suspended: Map<number, number>
 }
 
@@ -286,7 +286,7 @@ export class Planner {
     return open > 0 ? undefined : { status: 'done', output: at.outputs.map((output) => output ?? null) }
   }
 
-  /** Records the output of an element of a list, and what is told of it once. */
+  /** Records the output of an element of a list, and what is reported of it once. */
   #tell(child: Child, path: string, at: ListState, currentIndex: number, totalCount: number, outcome: Outcome): void {
     const told = { id: childId(child), totalCount, currentIndex }
     if (!outcome) {

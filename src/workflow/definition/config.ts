@@ -1,8 +1,8 @@
-import { checkNames, checkObject, checkText, checkWhole, refused } from '../base/arguments.ts'
-import { HeedError } from '../base/errors.ts'
-import { isName } from '../base/json.ts'
-import { compileSchema } from '../schema/compile.ts'
-import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
+import { checkNames, checkObject, checkText, checkWhole, refused } from '../../base/arguments.ts'
+import { HeedError } from '../../base/errors.ts'
+import { isName } from '../../base/json.ts'
+import { compileSchema } from '../../schema/compile.ts'
+import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
 import { hookNames, type WorkflowEnded, type WorkflowFailed, type WorkflowStarting } from './hooks.ts'
 import type { WorkflowSchedule } from './scheduled.ts'
 
@@ -31,7 +31,9 @@ export interface WorkflowConfig<
     | ReadonlyArray<WorkflowSchedule<InferInput<InputSchema>, InferOutput<StateSchema>>>
 }
 
-/** What is called when a run of a workflow starts and ends. A workflow within another has no run of its own: none of its hooks is called. */
+/**
+ * What is called when a run of a workflow starts and ends. A workflow within another has no run of its own: none of its hooks is called.
+ */
 export interface WorkflowOptions<InputSchema extends Schema, OutputSchema extends Schema, StateSchema extends Schema> {
   /** Whether steps check their inputs by their schemas. Defaults to true. */
   validateInputs?: boolean
@@ -50,7 +52,8 @@ export interface WorkflowOptions<InputSchema extends Schema, OutputSchema extend
 }
 
 const configNames = [
-  'id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema', 'metadata', 'retryConfig', 'options', 'schedule',
+  'id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'requestContextSchema', 'metadata', 'retryConfig', 'options',
+  'schedule',
 ]
 
 /** Options of other engines, with what takes their place here. */

@@ -1,9 +1,9 @@
-import { describe } from '../base/errors.ts'
-import type { Logger } from '../base/logger.ts'
-import type { RequestContext } from '../run/request-context.ts'
-import { isOver } from './plan/machine.ts'
-import type { WorkflowGraph } from './plan/graph.ts'
-import { errorOf, resultOf, type StoredRun, type WorkflowResult } from './place/stored-run.ts'
+import { describe } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { RequestContext } from '../../run/request-context.ts'
+import { isOver } from '../plan/machine.ts'
+import type { WorkflowGraph } from '../plan/graph.ts'
+import { errorOf, resultOf, type StoredRun, type WorkflowResult } from '../place/stored-run.ts'
 
 /** Names the run that a hook is called for. */
 interface HookedRun {
@@ -67,8 +67,8 @@ export async function callEndHooks(
       const hook = graph.hooks?.[name]
       if (!hook || (name === 'onError' && !isFailure(status))) continue
       const ended = {
-        ...resultOf(graph, stored), ...(name === 'onError' ? { error: errorOf(stored.head.error) } : {}), workflowId, resourceId, requestContext,
-        abortSignal: signal,
+        ...resultOf(graph, stored), ...(name === 'onError' ? { error: errorOf(stored.head.error) } : {}),
+        workflowId, resourceId, requestContext, abortSignal: signal,
       }
       const called = Promise.resolve().then(() => hook(ended as never)).catch((error: unknown) => {
         logger.error(`${name} of a workflow failed`, { workflowId, runId, error: describe(error) })

@@ -1,11 +1,11 @@
-import { checkNames, checkObject, checkText, refused } from '../base/arguments.ts'
-import { describe, HeedError } from '../base/errors.ts'
-import { isName, type JSONObject, type JSONValue } from '../base/json.ts'
-import { checkTiming } from '../schedule/timing.ts'
-import type { Signal } from '../signals/signal.ts'
-import { workflowRunner } from '../store/contract/thread-row.ts'
-import type { ScheduleRecord, ScheduleStatus } from '../store/contract/schedules.ts'
-import { toJSONValue } from './json-value.ts'
+import { checkNames, checkObject, checkText, refused } from '../../base/arguments.ts'
+import { describe, HeedError } from '../../base/errors.ts'
+import { isName, type JSONObject, type JSONValue } from '../../base/json.ts'
+import { checkTiming } from '../../schedule/timing.ts'
+import type { Signal } from '../../signals/signal.ts'
+import { workflowRunner } from '../../store/contract/thread-row.ts'
+import type { ScheduleRecord, ScheduleStatus } from '../../store/contract/schedules.ts'
+import { toJSONValue } from '../json-value.ts'
 
 /** When runs of a workflow start by themselves, and with what. */
 export interface WorkflowSchedule<Input = unknown, State = unknown> {

@@ -14,8 +14,8 @@ export type RemotePromptBlock = Omit<DescribedPromptBlock, 'latest' | 'release'>
 }
 
 /**
- * Prompt blocks: pieces of instructions that agents share. The calls need the scope `edit`; the author of what is stored is the principal of
- * the client. `agentId` is for an agent with a storage of its own.
+ * Prompt blocks: pieces of instructions that agents share. The calls need the scope `edit`; the author of what is stored is the
+ * principal of the client. `agentId` is for an agent with a storage of its own.
  */
 export class PromptBlocksClient {
   readonly #connection: Connection

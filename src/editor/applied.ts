@@ -93,7 +93,8 @@ export async function resolveEdit(
     throw unread(error, id, edit.version)
   })
   const warn = (message: string, more: Record<string, string>) => {
-    if (!editor.isReported(store, JSON.stringify([message, id, edit]))) site.logger.warn(message, { agentId: id, version: edit.version, ...more })
+    if (editor.isReported(store, JSON.stringify([message, id, edit]))) return
+    site.logger.warn(message, { agentId: id, version: edit.version, ...more })
   }
   if (unset.length > 0) warn(unsetValues, { values: unset.join(', ') })
   return { edit, overrides: countingOverrides(found, editable), onGone: (tools) => warn(goneTools, { tools: tools.join(', ') }) }

@@ -32,6 +32,8 @@ export interface PromptBlockDifference {
 }
 
 export function comparePromptBlocks(from: PromptBlock, to: PromptBlock): PromptBlockDifference[] {
-  const fields = (['content', 'rules', 'description'] as const).map((field) => ({ field, from: from[field] ?? null, to: to[field] ?? null }))
+  const fields = (['content', 'rules', 'description'] as const).map((field) => (
+    { field, from: from[field] ?? null, to: to[field] ?? null }
+  ))
   return fields.filter((field) => JSON.stringify(field.from) !== JSON.stringify(field.to))
 }

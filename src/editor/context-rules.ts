@@ -3,8 +3,8 @@ import { isPlainObject, type JSONObject, type JSONValue } from '../base/json.ts'
 import type { ContextCondition, ContextRules, ContextValue } from './contract.ts'
 
 const operators = [
-  'equals', 'not_equals', 'contains', 'not_contains', 'greater_than', 'less_than', 'greater_than_or_equal', 'less_than_or_equal', 'in', 'not_in',
-  'exists', 'not_exists',
+  'equals', 'not_equals', 'contains', 'not_contains', 'greater_than', 'less_than', 'greater_than_or_equal', 'less_than_or_equal',
+  'in', 'not_in', 'exists', 'not_exists',
 ] as const satisfies ReadonlyArray<ContextCondition['operator']>
 const ordering: ReadonlySet<string> = new Set(['greater_than', 'less_than', 'greater_than_or_equal', 'less_than_or_equal'])
 /** Groups in groups in a group. */
@@ -109,7 +109,8 @@ function checkCondition(of: string, condition: Record<string, unknown>): void {
   if (!known) throw refused(`${of}.operator`, `one of ${operators.join(', ')}`)
   const isAlone = known === 'exists' || known === 'not_exists'
   checkNames(of, condition, isAlone ? ['field', 'operator'] : ['field', 'operator', 'value'])
-  if (typeof field !== 'string' || !isContextPath(field)) throw refused(`${of}.field`, "a name of the request context, or 'user.plan' for a value within one")
+  if (typeof field !== 'string' || !isContextPath(field))
+    throw refused(`${of}.field`, "a name of the request context, or 'user.plan' for a value within one")
   if (isAlone) return
   if (known === 'in' || known === 'not_in') {
     const isList = Array.isArray(value) && value.length > 0 && value.length <= maxValues && value.every(isContextValue)

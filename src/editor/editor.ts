@@ -229,7 +229,8 @@ export class HeedEditor implements RunEditor {
     if (rules !== undefined) checkReleaseRules(rules)
     const author = authorOf(release)
     const { store, host } = await this.#open(agentId, { requestContext })
-    return releaseOf(await store.publishVersion({ kind, id: agentId, expected, version, ...(rules && { rules }), ...author, now: host.clock.now() }))
+    const asked = { kind, id: agentId, expected, version, ...(rules && { rules }), ...author, now: host.clock.now() } as const
+    return releaseOf(await store.publishVersion(asked))
   }
 
   /** Lets runs have again what they had with an earlier release. */

@@ -83,7 +83,8 @@ export function checkPromptBlock(given: unknown): PromptBlock {
   const block: PromptBlock = { content: checkTemplateText('content', content, { tags: [] }) }
   if (rules !== undefined) block.rules = checkContextRules('rules', rules)
   if (description === undefined) return block
-  if (!isName(description) || description.length > maxDescription) throw refused('description', `a text of at most ${maxDescription} characters`)
+  if (!isName(description) || description.length > maxDescription)
+    throw refused('description', `a text of at most ${maxDescription} characters`)
   return { ...block, description }
 }
 

@@ -77,7 +77,9 @@ export function namedIn({ kind, id }: EditSubject): JSONObject {
 }
 
 /** Rejects the deletion of a version that the newest release gives to runs. */
-export function checkDeletion(subject: EditSubject, versions: readonly number[], released: readonly number[], users: readonly string[]): void {
+export function checkDeletion(
+  subject: EditSubject, versions: readonly number[], released: readonly number[], users: readonly string[],
+): void {
   const used = versions.find((version) => released.includes(version))
   if (used === undefined || (subject.kind === 'block' && versions.length > 1 && users.length === 0)) return
   const who = users.length > 0 ? ` The agents ${users.join(', ')} refer to it.` : ''
@@ -90,7 +92,8 @@ export function inUse(subject: EditSubject, version: number, why: string): HeedE
 
 export function unknownVersion(subject: EditSubject, version: number): HeedError {
   const isUnpublished = subject.kind === 'block' && version === 0
-  const message = isUnpublished ? `${nameOf(subject)} is not published. Publish a version of it.` : `${nameOf(subject)} has no version ${version}.`
+  const why = isUnpublished ? 'is not published. Publish a version of it.' : `has no version ${version}.`
+  const message = `${nameOf(subject)} ${why}`
   return new HeedError('unknown_version', message, { details: { ...namedIn(subject), version } })
 }
 

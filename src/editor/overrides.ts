@@ -78,7 +78,8 @@ function checkTools(given: unknown, code: EditedCode, stripped: string[]): Recor
 /** Which of a tool code owns: whether it is there at all, or its description too. */
 function isLockedTool(override: ToolOverride, { tools }: Editable): boolean {
   if (tools === 'membership') return false
-  return tools === false || override === false || (Array.isArray(override) && (override as ToolVariant[]).some((one) => one.override === false))
+  const variants = Array.isArray(override) ? (override as ToolVariant[]) : []
+  return tools === false || override === false || variants.some((one) => one.override === false)
 }
 
 function checkVariants(field: string, name: string, given: readonly unknown[], code: EditedCode): ToolVariant[] {

@@ -196,8 +196,8 @@ export class PromptBlocks {
   }
 
   /**
-   * Deletes a version, or the whole block. Returns the numbers, which are not used again. Rejects with `edit_in_use` where runs get it, where
-   * an agent refers to it, or where a run that is not finished has it.
+   * Deletes a version, or the whole block. Returns the numbers, which are not used again. Rejects with `edit_in_use` where runs get it,
+   * where an agent refers to it, or where a run that is not finished has it.
    */
   async delete(id: string, deletion: { version?: number } & EditAuthor & BlockRequest): Promise<number[]> {
     checkNames('delete()', deletion, ['version', 'by', 'why', ...requestNames])

@@ -6,6 +6,7 @@ import { route, type Call, type Route } from './route.ts'
 import * as responses from './schema/response-schemas.ts'
 import { id, limit, object, record } from './schema/schemas.ts'
 
+const text = { type: 'string' }
 const number = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
 const why = { type: 'string', minLength: 1, maxLength: 4_096 }
 /** The agent whose storage has the block; without it, the storage of the Heed. */
@@ -50,7 +51,8 @@ export const promptBlocks: readonly Route[] = [
     method: 'DELETE', path: one, summary: 'Deletes a prompt block that no agent refers to',
     response: 'json', responseSchema: responses.deletedVersions, query: object({ agentId, why }),
     async handle(call) {
-      return { deleted: await promptsOf(call).delete(blockIn(call), { ...authorOf(call, call.query.why), ...(await ofAgent(call, call.query)) }) }
+      const given = { ...authorOf(call, call.query.why), ...(await ofAgent(call, call.query)) }
+      return { deleted: await promptsOf(call).delete(blockIn(call), given) }
     },
   }),
   route<OfAgent & { as: string; version?: number; why?: string }>({
@@ -73,11 +75,12 @@ export const promptBlocks: readonly Route[] = [
   route<Draft>({
     method: 'POST', path: `${one}/versions`, summary: 'Stores a draft of a prompt block on top of its latest version',
     response: 'json', responseSchema: responses.savedPromptBlock,
-    body: object({ base: number, content: { type: 'string' }, rules: record, description: { type: 'string' }, why, agentId }, ['base', 'content']),
+    body: object({ base: number, content: text, rules: record, description: text, why, agentId }, ['base', 'content']),
     async handle(call) {
       const { base, content, rules, description, why } = call.body
       const block = { content, ...omitUndefined({ rules, description }) }
-      return dated(await promptsOf(call).save(blockIn(call), { ...block, base, ...authorOf(call, why), ...(await ofAgent(call, call.body)) }))
+      const given = { ...block, base, ...authorOf(call, why), ...(await ofAgent(call, call.body)) }
+      return dated(await promptsOf(call).save(blockIn(call), given))
     },
   }),
   route<never, OfAgent & { from: number; to: number }>({
@@ -123,7 +126,8 @@ export const promptBlocks: readonly Route[] = [
     },
   }),
   route<OfAgent & { expected: number; to?: number; why?: string }>({
-    method: 'POST', path: `${one}/releases/rollback`, summary: 'Lets runs have again what they had with an earlier release of a prompt block',
+    method: 'POST', path: `${one}/releases/rollback`,
+    summary: 'Lets runs have again what they had with an earlier release of a prompt block',
     response: 'json', responseSchema: responses.promptBlockRelease,
     body: object({ expected: number, to: number, why, agentId }, ['expected']),
     async handle(call) {

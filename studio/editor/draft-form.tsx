@@ -139,7 +139,10 @@ function ToolFields({ described, draft, onChange }: { described: Described; draf
             {tool.variants && (
               <p className="meta">
                 It has {tool.variants.length === 1 ? 'an override' : `${tool.variants.length} overrides`} for some requests.{' '}
-                <button type="button" onClick={() => onChange({ ...draft, tools: { ...draft.tools, [name]: { isIn: true, description } } })}>
+                <button
+                  type="button"
+                  onClick={() => onChange({ ...draft, tools: { ...draft.tools, [name]: { isIn: true, description } } })}
+                >
                   Remove the rules of {name}
                 </button>
               </p>

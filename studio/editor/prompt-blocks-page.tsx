@@ -39,7 +39,14 @@ export function PromptBlocksView() {
       </header>
       <p className="meta">Pieces of instructions that agents share. A version of an agent refers to them by their ids.</p>
       <form className="actions" onSubmit={create}>
-        <input aria-label="Id of the new block" value={id} placeholder="tone" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]{0,127}" onChange={(event) => setId(event.target.value)} />
+        <input
+          aria-label="Id of the new block"
+          value={id}
+          placeholder="tone"
+          required
+          pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,127}"
+          onChange={(event) => setId(event.target.value)}
+        />
         <button type="submit">New block</button>
       </form>
       {data.blocks.length === 0 ? (
@@ -127,7 +134,17 @@ function About({ described: { release, agents, isDraft, latest } }: { described:
   )
 }
 
-function BlockForm({ id, versions, prompts, onSaved }: { id: string; versions: Versions; prompts: PromptBlocksClient; onSaved: () => void }) {
+function BlockForm({
+  id,
+  versions,
+  prompts,
+  onSaved,
+}: {
+  id: string
+  versions: Versions
+  prompts: PromptBlocksClient
+  onSaved: () => void
+}) {
   const before: Block = versions[0]?.block ?? { content: '' }
   const [block, setBlock] = useState(before)
   const [why, setWhy] = useState('')
@@ -161,7 +178,11 @@ function BlockForm({ id, versions, prompts, onSaved }: { id: string; versions: V
       </div>
       <label>
         <span>Description, for those who edit it</span>
-        <input value={block.description ?? ''} maxLength={4_096} onChange={(event) => setBlock({ ...block, description: event.target.value })} />
+        <input
+          value={block.description ?? ''}
+          maxLength={4_096}
+          onChange={(event) => setBlock({ ...block, description: event.target.value })}
+        />
       </label>
       <details open>
         <summary>What this changes of {versions[0] ? `version ${versions[0].version}` : 'nothing'}</summary>

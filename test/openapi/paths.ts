@@ -988,13 +988,13 @@ export interface operations {
           "application/json": {
             text: string;
             isCode: boolean;
+            unset: string[];
             blocks: ({
                 type: string;
                 id?: string;
                 version?: number;
                 text: string | null;
               })[];
-            unset: string[];
           };
         };
       };

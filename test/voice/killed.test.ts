@@ -30,7 +30,7 @@ it('[Z2.7] a conversation whose process is killed in a sentence is on the thread
   onTestFinished(() => heed.close())
   await heed.start()
   const scope = { threadId: 'call', resourceId: 'user-1' }
-  // The run of the killed process is taken over, and answers what was said.
+  // The run of the killed process is taken over, and answers the message.
   await expect.poll(() => model.callCount, { timeout: 90_000 }).toBe(1)
   await expect.poll(() => agent.activeRun(scope)).toBeNull()
   await agent.generate('And now?', { memory: { thread: 'call', resource: 'user-1' } })

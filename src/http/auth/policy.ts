@@ -43,8 +43,9 @@ const withoutThread = new Set([
   '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
   '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
   '/agents/:agentId/versions/preview', '/agents/:agentId/releases', '/agents/:agentId/releases/rollback', '/editor/agents',
-  ...['', '/:blockId', '/:blockId/clone', '/:blockId/versions', '/:blockId/versions/compare', '/:blockId/versions/:version', '/:blockId/releases',
-    '/:blockId/releases/rollback'].map((path) => `/prompt-blocks${path}`),
+  '/prompt-blocks', '/prompt-blocks/:blockId',
+  ...['clone', 'versions', 'versions/compare', 'versions/:version', 'releases', 'releases/rollback']
+    .map((path) => `/prompt-blocks/:blockId/${path}`),
   '/agents/:agentId/voice/speakers', '/agents/:agentId/voice/listener', '/agents/:agentId/speakers',
 ])
 

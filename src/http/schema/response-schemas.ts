@@ -258,14 +258,17 @@ const orNull = (schema: JSONSchema) => ({ anyOf: [schema, { type: 'null' }] })
 export const editedAgents = having({
   agents: listOf(having(
     {
-      id: text, name: text, editable: having({ instructions: flag, tools: anything }, ['instructions', 'tools']), latest: count, isDraft: flag,
-      release: orNull(release),
+      id: text, name: text, editable: having({ instructions: flag, tools: anything }, ['instructions', 'tools']), latest: count,
+      isDraft: flag, release: orNull(release),
     },
     ['id', 'name', 'editable', 'latest', 'isDraft', 'release'],
   )),
 }, ['agents'])
 export const previewedInstructions = having(
-  { text, isCode: flag, blocks: listOf(having({ type: text, id: text, version: count, text: orNull(text) }, ['type', 'text'])), unset: listOf(text) },
+  {
+    text, isCode: flag, unset: listOf(text),
+    blocks: listOf(having({ type: text, id: text, version: count, text: orNull(text) }, ['type', 'text'])),
+  },
   ['text', 'isCode', 'blocks', 'unset'],
 )
 export const deletedVersions = having({ deleted: listOf(count) }, ['deleted'])

@@ -4,8 +4,8 @@ import { storeWork } from '../../base/promises.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type {
-  DeletedVersions, EditQuery, EditSubject, NewRelease, NewRollback, NewVersion, RunEdit, RunToEdit, StoredRelease, StoredVersion, TriedVersion,
-  VersionQuery,
+  DeletedVersions, EditQuery, EditSubject, NewRelease, NewRollback, NewVersion, RunEdit, RunToEdit, StoredRelease, StoredVersion,
+  TriedVersion, VersionQuery,
 } from '../../editor/contract.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
@@ -40,7 +40,8 @@ import { pruneStore, type PruneOptions, type PruneResult, type Retention } from 
 import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
 import { foreseeCommit, foreseeSend } from './foresight.ts'
 import {
-  deleteVersions, editOfRun, getVersion, listBlockUsers, listPromptBlocks, listReleases, listVersions, publishVersion, rollBackVersion, saveVersion,
+  deleteVersions, editOfRun, getVersion, listBlockUsers, listPromptBlocks, listReleases, listVersions, publishVersion, rollBackVersion,
+  saveVersion,
 } from './edits/edits.ts'
 import { SqlInbox } from './notifications/notifications.ts'
 import {

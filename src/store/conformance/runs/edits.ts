@@ -178,7 +178,8 @@ export const editCases: StoreCase[] = [
       const tone = { kind: 'block', id: 'tone' } as const
       await rejectsWith('edit_conflict', first.saveVersion({ ...tone, base: 1, contents: { content: 'x' }, by: 'ann', now }))
       const saved = await first.saveVersion({ ...tone, base: 0, contents: { content: 'Be kind.' }, by: 'ann', now })
-      assert.deepEqual(saved, { created: true, version: { ...tone, version: 1, base: 0, contents: { content: 'Be kind.' }, by: 'ann', createdAt: now } })
+      const version = { ...tone, version: 1, base: 0, contents: { content: 'Be kind.' }, by: 'ann', createdAt: now }
+      assert.deepEqual(saved, { created: true, version })
       await first.saveVersion(draft(0, { instructions: [{ type: 'prompt_block_ref', id: 'tone' }] }))
       await first.saveVersion(draft(1, { instructions: 'Without.' }))
       await assert.rejects(first.publishVersion(release(0, 1)), { code: 'unknown_version', details: { blockId: 'tone', version: 0 } })
@@ -219,12 +220,14 @@ export const editCases: StoreCase[] = [
       const other = { threadId: 'thread-2' }
       assert.deepEqual(await editOfRun(store, 'b', other), { version: 1, release: 1, blocks: { tone: 2 } })
       assert.deepEqual(await editOfRun(store, 'c', { ...other, options: { agentVersion: 1 } }), { version: 1, blocks: { tone: 2 } })
-      await store.saveVersion(draft(1, { instructions: [{ type: 'prompt_block_ref', id: 'tone' }, { type: 'prompt_block_ref', id: 'none' }] }))
+      const refs = ['tone', 'none'].map((id) => ({ type: 'prompt_block_ref', id }) as const)
+      await store.saveVersion(draft(1, { instructions: refs }))
       assert.deepEqual(await editOfRun(store, 'd', { ...other, options: { agentVersion: 'draft' } }), { version: 2, blocks: { tone: 3 } })
       const asked = { agentId, context: {} }
       assert.deepEqual(await store.editOfRun(asked), { version: 1, release: 1, blocks: { tone: 2 } })
       assert.deepEqual(await store.editOfRun(asked, 'draft'), { version: 2, blocks: { tone: 3 } })
-      assert.deepEqual([await store.editOfRun(asked, 0), await store.editOfRun({ ...asked, agentId: 'agent-2' })], [{ version: 0 }, undefined])
+      assert.deepEqual(await store.editOfRun(asked, 0), { version: 0 })
+      assert.equal(await store.editOfRun({ ...asked, agentId: 'agent-2' }), undefined)
     },
   },
   {
@@ -248,7 +251,8 @@ export const editCases: StoreCase[] = [
       const reopened = reopen ? await reopen(store) : store
       const listed = await reopened.listVersions({ ...of, deleted: true, limit: 9 })
       const deleted = { by: 'bob', at: now, why: 'a mistake' }
-      assert.deepEqual(listed, { versions: [{ ...of, version: 3, base: 2, contents: {}, by: 'ann', createdAt: now, deleted }], more: false })
+      const shown = { ...of, version: 3, base: 2, contents: {}, by: 'ann', createdAt: now, deleted }
+      assert.deepEqual(listed, { versions: [shown], more: false })
       assert.deepEqual((await reopened.listVersions({ ...of, limit: 9 })).versions.map(({ version }) => version), [2, 1])
       const saved = await reopened.saveVersion(draft(2, { instructions: 'Again.' }))
       assert.deepEqual([saved.version.version, saved.version.base], [4, 2])

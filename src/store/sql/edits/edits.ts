@@ -2,8 +2,8 @@ import {
   blocksIn, checkDeletion, editOf, inUse, planRelease, planRollback, planVersion, restoredBy, unknownVersion, versionsIn,
 } from '../../../editor/machine.ts'
 import type {
-  AgentOverrides, DeletedVersions, EditQuery, EditSubject, NewRelease, NewRollback, NewVersion, PromptBlock, ReleaseRule, RunEdit, RunToEdit,
-  StoredRelease, StoredVersion, TriedVersion, VersionDeletion, VersionQuery,
+  AgentOverrides, DeletedVersions, EditQuery, EditSubject, NewRelease, NewRollback, NewVersion, PromptBlock, ReleaseRule, RunEdit,
+  RunToEdit, StoredRelease, StoredVersion, TriedVersion, VersionDeletion, VersionQuery,
 } from '../../../editor/contract.ts'
 import type { EditTable } from '../../core/tables.ts'
 import type { Statements } from '../statements.ts'
@@ -38,7 +38,8 @@ const noBound = Number.MAX_SAFE_INTEGER
 function textsOf({ table, id, contents, rules, blocks }: { table: string; id: string; contents: string; rules: string; blocks: string }) {
   const [versions, releases] = [`heed_${table}_versions`, `heed_${table}_releases`]
   const version = `${id} AS id, version, base, ${contents} AS contents, author AS by, why, created_at AS createdAt, deleted`
-  const release = `${id} AS id, release, version, ${rules} AS rules, ${blocks} AS blocks, restores, author AS by, why, created_at AS createdAt`
+  const release = `
+    ${id} AS id, release, version, ${rules} AS rules, ${blocks} AS blocks, restores, author AS by, why, created_at AS createdAt`
   const more = rules === 'NULL' ? { columns: '', values: '' } : { columns: ', rules, blocks', values: ', ?, ?' }
   return {
     versions: `SELECT ${version} FROM ${versions} WHERE ${id} = ? AND version < ? AND deleted IS NULL ORDER BY version DESC LIMIT ?`,
@@ -180,8 +181,8 @@ function checkUnfinished(statements: Statements, subject: EditSubject, version: 
   for (const text of [editSql.waiting, editSql.running]) {
     for (const { agentId, options } of statements.all<{ agentId: string; options: string }>(text, like)) {
       const { edit } = JSON.parse(options) as { edit?: RunEdit }
-      const has = kind === 'agent' ? agentId === id && edit?.version === version : Object.entries(edit?.blocks ?? {}).some(([name, pinned]) =>
-        name === id && pinned === version)
+      const pinned = new Map(Object.entries(edit?.blocks ?? {}))
+      const has = kind === 'agent' ? agentId === id && edit?.version === version : pinned.get(id) === version
       if (has) throw inUse(subject, version, `a run that is not finished has version ${version}.`)
     }
   }

@@ -87,7 +87,7 @@ const cheapUsage = `
 `
 
 /**
- * What is written with every transaction, and with every notification. The times of outcomes come in order, so that an index of their ranges
+ * What is written with every transaction, and with every notification. The times of outcomes come in order, so an index of their ranges
  * finds the old ones and is hardly ever written. What notifications of one statement take is added once for each resource, instead of by a
  * call for each row.
  */

@@ -228,7 +228,8 @@ export class PostgresConnection implements SqlConnection {
     }
     const token = mode === 'write' ? randomBytes(12).toString('base64url') : ''
     const whole = mode === 'read' && state.level === 0
-    const options = { mode, token, first: this.#firstOf(mode, task.works.length > 1), prepared: this.#prepared, whole, longReads: this.#longReads }
+    const first = this.#firstOf(mode, task.works.length > 1)
+    const options = { mode, token, first, prepared: this.#prepared, whole, longReads: this.#longReads }
     const transaction = new Transaction(session, this.#dialect, options)
     let computed: Array<PartOutcome<Result>> | undefined
     let sentAt = 0

@@ -86,14 +86,8 @@ const cheapUsage = `
   ${threadsSize}
 `
 
-/**
- * What is written with every transaction, and with every notification. The times of outcomes come in order, so that an index of their ranges
- * finds the old ones and is hardly ever written. What notifications of one statement take is added once for each resource, instead of by a
- * call for each row.
- */
-const cheapOutcomes = `
-  DROP INDEX heed_outcomes_at;
-  CREATE INDEX heed_outcomes_at ON heed_outcomes USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
+/** What notifications of one statement take is added once for each resource, instead of by a call for each row. */
+const cheapNotifications = `
   DROP TRIGGER heed_notifications_size_added ON heed_notifications;
   ${notificationsAdded}
 `
@@ -104,4 +98,4 @@ ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
   translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage,
-  translateTables(scoreOriginSchema), translateTables(promptBlockSchema), cheapOutcomes]
+  translateTables(scoreOriginSchema), translateTables(promptBlockSchema), cheapNotifications]

@@ -87,9 +87,11 @@ function areApart({ keys }: Several, rows: ReadonlyArray<readonly SqlValue[]>): 
   return new Set(rows.map((values) => JSON.stringify(keys.map((at) => String(values[at]))))).size === rows.length
 }
 
+/** An insert of one row: its columns, its values, and what becomes of a conflict. */
+const plainValues = /^(\s*INSERT INTO [^\s(]+(?: AS \w+)? \([^()]*\))\s*VALUES \(((?:(?!ON CONFLICT)[\s\S])*)\)(\s*ON CONFLICT[\s\S]*)?\s*$/
+
 function insertOfSeveral(text: string, rows: string): Several | undefined {
-  const [, into, values, conflict = ''] =
-    /^(\s*INSERT INTO [^\s(]+(?: AS \w+)? \([^()]*\))\s*VALUES \(((?:(?!ON CONFLICT)[\s\S])*)\)(\s*ON CONFLICT[\s\S]*)?\s*$/.exec(text) ?? []
+  const [, into, values, conflict = ''] = plainValues.exec(text) ?? []
   if (into === undefined || values === undefined || /\bSELECT\b/.test(text) || conflict.includes('$')) return undefined
   const keys = conflictKeys(into, values, conflict)
   if (!keys) return undefined
@@ -117,7 +119,7 @@ function counted(values: string): { before: string; inserted: string } {
   return { before, inserted: values.replace(call, `(SELECT changed.last FROM changed WHERE changed.resource_id = ${resource})`) }
 }
 
-/** The values of the columns in which rows may conflict, if the conflict changes the row that is there; undefined where they are unknown. */
+/** The values of the columns in which rows may conflict, if a conflict changes the row that is there; undefined where they are unknown. */
 function conflictKeys(into: string, values: string, conflict: string): number[] | undefined {
   if (conflict === '' || /DO NOTHING\s*$/.test(conflict)) return []
   const columns = /\(([^()]*)\)/.exec(into)?.[1]?.split(',').map((column) => column.trim()) ?? []

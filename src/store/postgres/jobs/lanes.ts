@@ -46,7 +46,7 @@ export class Lanes<Job> {
 
   /**
    * `kind`: may share a transaction with groups of this kind that name other records. `like`: of those that are alike, many cost little
-   * more than one, so they share one also where others could begin.
+   * more than one, so that where some have to wait they all share one.
    */
   add(names: ReadonlySet<string>, job: Job, kind?: string, like?: string): void {
     const key = [...[...names].toSorted(), kind ?? ''].join('\n')
@@ -88,16 +88,20 @@ export class Lanes<Job> {
     })
   }
 
-  /** As many as each transaction has to do so that none waits, in the order in which they came, and those that are like the first. */
+  /**
+   * As many as each transaction has to do so that none waits, in the order in which they came. Where more wait than may begin, those that
+   * are like the first are in its transaction.
+   */
   #takeReady(): Array<Ready<Job>> {
     const [first] = this.#ready
     if (!first) return []
     const most = Math.ceil(this.#ready.length / this.#free)
+    const like = this.#ready.length > this.#free ? first.like : undefined
     const taken: Array<Ready<Job>> = []
     const left: Array<Ready<Job>> = []
     let jobs = 0
     for (const ready of this.#ready) {
-      const isLike = first.like !== undefined && ready.like === first.like
+      const isLike = like !== undefined && ready.like === like
       const fits = taken.length === 0 || ((isLike || taken.length < most) && jobs + ready.group.jobs.length <= sharedJobs)
       if (ready.kind !== first.kind || !fits) {
         left.push(ready)

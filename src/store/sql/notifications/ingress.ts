@@ -87,7 +87,8 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
     if (holdsKey(same, now)) {
       statements.execute(sql.count, now, same.key, 1)
       rememberMerged(statements, same, item, null)
-      return { record: read(statements, same), outcome: isOnlySummarized(same) ? 'coalesced' : 'counted' }
+      const record = notificationOf({ ...same, coalescedCount: same.coalescedCount + 1, updatedAt: now })
+      return { record, outcome: isOnlySummarized(same) ? 'coalesced' : 'counted' }
     }
     releaseKey(statements, dedupeSlot, same)
   }
@@ -177,14 +178,19 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   const before = notificationOf(row)
   const attributes = item.attributes ? { ...before.attributes, ...item.attributes } : before.attributes
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
-  const payload = item.payload === undefined ? before.payload : item.payload
-  const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
+  // What is stored need not be read again.
+  const merged = {
+    ...row, coalescedCount: row.coalescedCount + 1, updatedAt: item.now, kind: item.kind, summary: item.summary,
+    priority: priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority,
+    attributes: mergedJson(attributes, 'attributes'), metadata: mergedJson(metadata, 'metadata'),
+    payload: item.payload === undefined ? row.payload : json(item.payload),
+  }
   statements.execute(
-    sql.merge, item.now, priority, item.kind, item.summary, mergedJson(attributes, 'attributes'), mergedJson(metadata, 'metadata'),
-    json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key,
+    sql.merge, item.now, merged.priority, merged.kind, merged.summary, merged.attributes, merged.metadata, merged.payload,
+    dedupeSlot === null ? null : item.rememberMs || null, row.key,
   )
   rememberMerged(statements, row, item, dedupeSlot)
-  return { record: read(statements, row), outcome: 'coalesced' }
+  return { record: notificationOf(merged), outcome: 'coalesced' }
 }
 
 function settle(

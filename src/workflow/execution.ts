@@ -348,7 +348,9 @@ export class Execution {
     const { error: _, dueAt: __, ...rest } = row
     this.#put({ ...rest, status: 'success', endedAt: this.#host.clock.now(), ...(output === undefined ? {} : { output }) })
     this.#publish('workflow-step-result', { id: row.stepId, stepCallId: row.path, status: 'success', output: output ?? null })
-    this.#publish('workflow-step-finish', { id: row.stepId, metadata: (row.kind === 'step' && this.#stepAt(row.path)?.metadata) || {} })
+    if (this.#host.isWatched === false) return
+    const metadata = row.kind === 'step' ? this.#stepAt(row.path)?.metadata : undefined
+    this.#publish('workflow-step-finish', { id: row.stepId, metadata: metadata ?? {} })
   }
 
   #fail(row: StepRow, error: JSONObject): void {

@@ -90,13 +90,14 @@ export interface WorkflowRunInfo {
 
 export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, rows }: StoredRun): WorkflowResult<Output, State> {
   const records = rows.filter(({ path, kind }) => !path.startsWith('!') && kind !== 'ask').map((row) => stepRecord(graph, row))
+  const steps = new Set(rows.flatMap(({ path, kind }) => (kind === 'step' ? path : [])))
   const named = records.map((record) => [nameOf(graph, record.path, record.stepId), record] as const)
   const told: Told<State> = {
     runId: head.runId,
     input,
     steps: Object.fromEntries(named),
     path: records,
-    stepExecutionPath: named.filter(([, { path }]) => stepAt(graph, path)).toSorted(
+    stepExecutionPath: named.filter(([, { path }]) => steps.has(path)).toSorted(
       ([, one], [, other]) => one.startedAt - other.startedAt,
     ).map(([name]) => name),
     state: head.state as State,

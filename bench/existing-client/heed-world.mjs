@@ -1,5 +1,6 @@
 import { serve } from '../../src/http/server.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { spelledRate, spelledSound, spelledText } from '../../src/testing/spelled-sound.ts'
 import { CompositeVoice } from '../../src/voice/index.ts'
 import { readWav, toWav } from '../../src/voice/sound/wav.ts'
@@ -12,7 +13,7 @@ export async function world(model) {
   const ask = createTool({ id: 'ask', execute: (_input, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Which?' }) : `noted ${JSON.stringify(resumeData)}`) })
   const spoken = []
   const agent = new Agent({ id: 'guide', model, tools: { pay, ask }, voice: voice(spoken), memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }) })
-  const heed = new Heed({ agents: { guide: agent }, workflows: workflows(), storage: new InMemoryStore(), logger: silentLogger })
+  const heed = new Heed({ agents: { guide: agent }, workflows: workflows(), editor: new HeedEditor(), storage: new InMemoryStore(), logger: silentLogger })
   const server = await serve(heed, { port: 0, handleSignals: false })
   return {
     url: server.url,

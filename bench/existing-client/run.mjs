@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { MastraClient } from '@mastra/client-js'
 import { z } from 'zod'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { storedAgentChecks } from './stored-agent-checks.mjs'
 import { voiceChecks } from './voice-checks.mjs'
 import { workflowChecks } from './workflow-checks.mjs'
 
@@ -65,6 +66,7 @@ async function idle(activeRunId, threadId) {
 const checks = {
   ...workflowChecks(world, resourceId),
   ...voiceChecks(world),
+  ...storedAgentChecks(world),
   'listAgents, details': () => world([], async ({ client, remote }) => {
     assert.deepEqual(Object.keys(await client.listAgents()), ['guide'])
     assert.equal((await remote.details()).name, 'guide')

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { HeedEditor } from '../../src/editor/index.ts'
 import { apiKeys } from '../../src/http/server.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
@@ -27,7 +28,7 @@ interface Answer extends Record<string, unknown> {
 async function open(script: Array<string | ScriptedStep> = [], { limited = false } = {}) {
   const agent = new Agent({ id: 'guide', model: scriptedModel(script), tools: { pay, fail }, instructions: 'Keep this to yourself.' })
   const auth = apiKeys({ [keys.one]: { id: 'one', resources: ['user-1'] }, [keys.two]: { id: 'two', resources: ['user-2'] } })
-  const { ask } = await served({ guide: agent }, limited ? { auth } : {})
+  const { ask } = await served({ guide: agent }, { ...(limited ? { auth } : {}), heed: { editor: new HeedEditor() } })
   const tell = async (path: string, json?: object, { method, as = 'one' }: { method?: string; as?: keyof typeof keys } = {}) => {
     const response = await ask(path, { ...(json ? { json } : {}), ...(method ? { method } : {}), headers: { authorization: `Bearer ${keys[as]}` } })
     const text = await response.text()
@@ -256,19 +257,33 @@ const shown: Record<string, () => Promise<void>> = {
     const { tell } = await open()
     for (const path of ['network', 'generate-legacy', 'stream-legacy']) expect((await tell(`/agents/guide/${path}`, { messages: 'Hi' })).status, path).toBe(404)
   },
-  '`updateModel`, `resetModel`, `reorderModelList`, `enhanceInstructions`, `listVersions`': async () => {
+  '`updateModel`, `resetModel`, `reorderModelList`, `enhanceInstructions`': async () => {
     const { tell } = await open()
     for (const path of ['model', 'model/reset', 'models/reorder', 'instructions/enhance']) expect((await tell(`/agents/guide/${path}`, {})).status, path).toBe(404)
-    expect((await tell('/stored/agents/guide/versions')).status).toBe(404)
   },
   '`listScorers`, `getScorer`, `listScoresBy…`, `saveScore`': async () => {
     const { tell } = await open()
     for (const path of ['/scores/scorers', '/scores/scorers/x', '/scores/run/r', '/scores/scorer/x', '/scores/entity/AGENT/guide']) expect((await tell(path)).status, path).toBe(404)
     expect((await tell('/scores')).status).toBe(200)
   },
-  '`listStoredAgents`, `getStoredAgent`, `createStoredAgent`': async () => {
+  '`createStoredAgent`': async () => {
     const { tell } = await open()
-    for (const path of ['/stored/agents', '/stored/agents/guide']) expect((await tell(path)).status, path).toBe(404)
+    expect((await tell('/stored/agents', { id: 'guide', instructions: 'x' })).body).toMatchObject({ status: 'draft' })
+    expect((await tell('/stored/agents', { id: 'other', instructions: 'x' })).status).toBe(404)
+  },
+  '`storedAgent.delete`, `deleteVersion` of what runs get': async () => {
+    const { tell, refused } = await open()
+    await tell('/stored/agents', { id: 'guide', instructions: 'x', autoPublish: true })
+    for (const path of ['/stored/agents/guide', '/stored/agents/guide/versions/1']) expect(await refused(path, undefined, { method: 'DELETE' })).toEqual([409, 'edit_in_use'])
+  },
+  'fields of a stored agent besides `instructions` and `tools`': async () => {
+    const { tell, refused } = await open()
+    expect((await tell('/stored/agents', { id: 'guide', name: 'Other', instructions: 'x' })).body).toMatchObject({ stripped: ['name'] })
+    expect(await refused('/stored/agents/guide', { memory: {} }, { method: 'PATCH' })).toEqual([400, 'invalid_argument'])
+  },
+  '`storedAgent.export`, `dependents`, `favorite`, `openChangeRequest`': async () => {
+    const { tell } = await open()
+    for (const path of ['export', 'dependents', 'favorite', 'change-request']) expect((await tell(`/stored/agents/guide/${path}`, {})).status, path).toBe(404)
   },
   '`listTools`, `getSystemPackages`': async () => {
     const { tell } = await open()

@@ -379,6 +379,28 @@ export const calls: Calls = {
   '/api/workflows/{workflowId}/time-travel-async': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/time-travel-async', { params: atRun, body: { step: ['ask'], initialState: { seen: 2 } } }) },
   '/api/workflows/{workflowId}/time-travel-stream': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/time-travel-stream', { params: atRun, body: { step: 'ask' }, parseAs }) },
   '/api/workflows/{workflowId}/observe': { post: ({ client }) => client.POST('/api/workflows/{workflowId}/observe', { params: { ...atRun, query: { ...atRun.query, offset: 1 } }, parseAs }) },
+  '/api/stored/agents': {
+    get: ({ client }) => client.GET('/api/stored/agents', { params: { query: { page: 0, perPage: 5 } } }),
+    // The agent has versions.
+    post: ({ client }) => client.POST('/api/stored/agents', { body: { id: agentId, instructions: 'Edited.' } }),
+  },
+  '/api/stored/agents/{agentId}': {
+    get: ({ client }) => client.GET('/api/stored/agents/{agentId}', { params: { ...inAgent, query: { status: 'draft' } } }),
+    patch: ({ client }) => client.PATCH('/api/stored/agents/{agentId}', { params: inAgent, body: { instructions: 'Again.', changeMessage: 'Better.', autoPublish: true } }),
+    // Runs get its version.
+    delete: ({ client }) => client.DELETE('/api/stored/agents/{agentId}', { params: inAgent }),
+  },
+  '/api/stored/agents/{agentId}/versions': {
+    get: ({ client }) => client.GET('/api/stored/agents/{agentId}/versions', { params: { ...inAgent, query: { page: 0, perPage: 5, orderBy: { direction: 'ASC' } } } }),
+    post: ({ client }) => client.POST('/api/stored/agents/{agentId}/versions', { params: inAgent, body: { tools: { pay: false } } }),
+  },
+  '/api/stored/agents/{agentId}/versions/compare': { get: ({ client }) => client.GET('/api/stored/agents/{agentId}/versions/compare', { params: { ...inAgent, query: { from: 0, to: 1 } } }) },
+  '/api/stored/agents/{agentId}/versions/{version}': {
+    get: ({ client }) => client.GET('/api/stored/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '1' } } }),
+    delete: ({ client }) => client.DELETE('/api/stored/agents/{agentId}/versions/{version}', { params: { path: { agentId, version: '1' } } }),
+  },
+  '/api/stored/agents/{agentId}/versions/{version}/activate': { post: ({ client }) => client.POST('/api/stored/agents/{agentId}/versions/{version}/activate', { params: { path: { agentId, version: '1' } } }) },
+  '/api/stored/agents/{agentId}/versions/{version}/restore': { post: ({ client }) => client.POST('/api/stored/agents/{agentId}/versions/{version}/restore', { params: { path: { agentId, version: '1' } } }) },
   '/api/scores': { get: ({ client }) => client.GET('/api/scores', { params: { query: { agentId, ...scope, state: 'scored', limit: 5 } } }) },
   '/api/webhooks/{sourceId}': {
     post: ({ client, webhook }) => client.POST('/api/webhooks/{sourceId}', { params: { path: { sourceId: 'shop' } }, headers: webhook.headers, bodySerializer: () => webhook.body, body: {} as never }),

@@ -55,6 +55,44 @@ export interface paths {
     /** Lets runs have again what they had with an earlier release */
     post: operations["postAgentsAgentIdReleasesRollback"];
   };
+  "/api/stored/agents": {
+    /** The agents that have versions, as existing clients list them */
+    get: operations["getStoredAgents"];
+    /** Stores the first version of an agent */
+    post: operations["postStoredAgents"];
+  };
+  "/api/stored/agents/{agentId}": {
+    /** What runs of an agent get, or its latest version */
+    get: operations["getStoredAgentsAgentId"];
+    /** Deletes all versions of an agent that runs do not get */
+    delete: operations["deleteStoredAgentsAgentId"];
+    /** Stores a draft with these fields changed */
+    patch: operations["patchStoredAgentsAgentId"];
+  };
+  "/api/stored/agents/{agentId}/versions": {
+    /** The versions of an agent by page, newest first */
+    get: operations["getStoredAgentsAgentIdVersions"];
+    /** Stores a draft; one with the contents of the latest version is that version */
+    post: operations["postStoredAgentsAgentIdVersions"];
+  };
+  "/api/stored/agents/{agentId}/versions/compare": {
+    /** What differs between two versions */
+    get: operations["getStoredAgentsAgentIdVersionsCompare"];
+  };
+  "/api/stored/agents/{agentId}/versions/{version}": {
+    /** One version of an agent, as existing clients read it */
+    get: operations["getStoredAgentsAgentIdVersionsVersion"];
+    /** Deletes a version that runs do not get */
+    delete: operations["deleteStoredAgentsAgentIdVersionsVersion"];
+  };
+  "/api/stored/agents/{agentId}/versions/{version}/activate": {
+    /** Lets runs that begin from now on have a version */
+    post: operations["postStoredAgentsAgentIdVersionsVersionActivate"];
+  };
+  "/api/stored/agents/{agentId}/versions/{version}/restore": {
+    /** Stores a draft with the contents of an earlier version */
+    post: operations["postStoredAgentsAgentIdVersionsVersionRestore"];
+  };
   "/api/prompt-blocks": {
     /** The prompt blocks, by their ids */
     get: operations["getPromptBlocks"];
@@ -1242,6 +1280,530 @@ export interface operations {
             restores?: number;
             by: string;
             why?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The agents that have versions, as existing clients list them */
+  getStoredAgents: {
+    parameters: {
+      query?: {
+        page?: number;
+        perPage?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The agents that have versions, as existing clients list them */
+      200: {
+        content: {
+          "application/json": {
+            agents: {
+                id: string;
+                name: string;
+                instructions: unknown;
+                tools: {
+                  [key: string]: unknown;
+                };
+                status: string;
+                activeVersionId?: string;
+                resolvedVersionId?: string;
+                updatedAt: string;
+                stripped?: string[];
+              }[];
+            total: number;
+            page: number;
+            perPage: number;
+            hasMore: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores the first version of an agent */
+  postStoredAgents: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          id: string;
+          name?: unknown;
+          model?: unknown;
+          instructions?: unknown;
+          tools?: {
+            [key: string]: unknown;
+          };
+          changeMessage?: string;
+          autoPublish?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores the first version of an agent */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            name: string;
+            instructions: unknown;
+            tools: {
+              [key: string]: unknown;
+            };
+            status: string;
+            activeVersionId?: string;
+            resolvedVersionId?: string;
+            updatedAt: string;
+            stripped?: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What runs of an agent get, or its latest version */
+  getStoredAgentsAgentId: {
+    parameters: {
+      query?: {
+        status?: "draft" | "published";
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What runs of an agent get, or its latest version */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            name: string;
+            instructions: unknown;
+            tools: {
+              [key: string]: unknown;
+            };
+            status: string;
+            activeVersionId?: string;
+            resolvedVersionId?: string;
+            updatedAt: string;
+            stripped?: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes all versions of an agent that runs do not get */
+  deleteStoredAgentsAgentId: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description Deletes all versions of an agent that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            success: boolean;
+            message: string;
+            activeVersionId?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft with these fields changed */
+  patchStoredAgentsAgentId: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          name?: unknown;
+          model?: unknown;
+          instructions?: unknown;
+          tools?: {
+            [key: string]: unknown;
+          };
+          changeMessage?: string;
+          autoPublish?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a draft with these fields changed */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            name: string;
+            instructions: unknown;
+            tools: {
+              [key: string]: unknown;
+            };
+            status: string;
+            activeVersionId?: string;
+            resolvedVersionId?: string;
+            updatedAt: string;
+            stripped?: string[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The versions of an agent by page, newest first */
+  getStoredAgentsAgentIdVersions: {
+    parameters: {
+      query?: {
+        page?: number;
+        perPage?: number;
+        orderBy?: {
+          /** @enum {unknown} */
+          field?: "versionNumber" | "createdAt";
+          /** @enum {unknown} */
+          direction?: "ASC" | "DESC";
+        };
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description The versions of an agent by page, newest first */
+      200: {
+        content: {
+          "application/json": {
+            versions: {
+                id: string;
+                agentId: string;
+                versionNumber: number;
+                name: string;
+                base?: number;
+                by?: string;
+                instructions?: unknown;
+                tools?: {
+                  [key: string]: unknown;
+                };
+                changeMessage?: string;
+                createdAt: string;
+              }[];
+            total: number;
+            page: number;
+            perPage: number;
+            hasMore: boolean;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft; one with the contents of the latest version is that version */
+  postStoredAgentsAgentIdVersions: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          name?: unknown;
+          model?: unknown;
+          instructions?: unknown;
+          tools?: {
+            [key: string]: unknown;
+          };
+          changeMessage?: string;
+          autoPublish?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Stores a draft; one with the contents of the latest version is that version */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            agentId: string;
+            versionNumber: number;
+            name: string;
+            base?: number;
+            by?: string;
+            instructions?: unknown;
+            tools?: {
+              [key: string]: unknown;
+            };
+            changeMessage?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** What differs between two versions */
+  getStoredAgentsAgentIdVersionsCompare: {
+    parameters: {
+      query: {
+        from: number;
+        to: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+      };
+    };
+    responses: {
+      /** @description What differs between two versions */
+      200: {
+        content: {
+          "application/json": {
+            diffs: {
+                field: string;
+                previousValue: unknown;
+                currentValue: unknown;
+              }[];
+            fromVersion: {
+              id: string;
+              agentId: string;
+              versionNumber: number;
+              name: string;
+              base?: number;
+              by?: string;
+              instructions?: unknown;
+              tools?: {
+                [key: string]: unknown;
+              };
+              changeMessage?: string;
+              createdAt: string;
+            } | null;
+            toVersion: {
+              id: string;
+              agentId: string;
+              versionNumber: number;
+              name: string;
+              base?: number;
+              by?: string;
+              instructions?: unknown;
+              tools?: {
+                [key: string]: unknown;
+              };
+              changeMessage?: string;
+              createdAt: string;
+            } | null;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One version of an agent, as existing clients read it */
+  getStoredAgentsAgentIdVersionsVersion: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description One version of an agent, as existing clients read it */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            agentId: string;
+            versionNumber: number;
+            name: string;
+            base?: number;
+            by?: string;
+            instructions?: unknown;
+            tools?: {
+              [key: string]: unknown;
+            };
+            changeMessage?: string;
+            createdAt: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Deletes a version that runs do not get */
+  deleteStoredAgentsAgentIdVersionsVersion: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Deletes a version that runs do not get */
+      200: {
+        content: {
+          "application/json": {
+            success: boolean;
+            message: string;
+            activeVersionId?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Lets runs that begin from now on have a version */
+  postStoredAgentsAgentIdVersionsVersionActivate: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Lets runs that begin from now on have a version */
+      200: {
+        content: {
+          "application/json": {
+            success: boolean;
+            message: string;
+            activeVersionId?: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores a draft with the contents of an earlier version */
+  postStoredAgentsAgentIdVersionsVersionRestore: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        agentId: string;
+        version: string;
+      };
+    };
+    responses: {
+      /** @description Stores a draft with the contents of an earlier version */
+      200: {
+        content: {
+          "application/json": {
+            id: string;
+            agentId: string;
+            versionNumber: number;
+            name: string;
+            base?: number;
+            by?: string;
+            instructions?: unknown;
+            tools?: {
+              [key: string]: unknown;
+            };
+            changeMessage?: string;
             createdAt: string;
           };
         };

@@ -46,6 +46,8 @@ const withoutThread = new Set([
   '/prompt-blocks', '/prompt-blocks/:blockId',
   ...['clone', 'versions', 'versions/compare', 'versions/:version', 'releases', 'releases/rollback']
     .map((path) => `/prompt-blocks/:blockId/${path}`),
+  ...['', '/:agentId', '/:agentId/versions', '/:agentId/versions/compare', '/:agentId/versions/:version',
+    '/:agentId/versions/:version/activate', '/:agentId/versions/:version/restore'].map((path) => `/stored/agents${path}`),
   '/agents/:agentId/voice/speakers', '/agents/:agentId/voice/listener', '/agents/:agentId/speakers',
 ])
 

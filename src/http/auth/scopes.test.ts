@@ -48,6 +48,9 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     'POST /memory/messages/update', `POST ${memory}/working-memory`, `POST ${memory}/working-memory/undo`, `DELETE ${workflowRun}`,
   ],
   edit: [
+    ...['GET', 'POST'].flatMap((method) => ['/stored/agents', '/stored/agents/:agentId/versions'].map((path) => `${method} ${path}`)),
+    ...['GET', 'PATCH', 'DELETE'].map((method) => `${method} /stored/agents/:agentId`), 'GET /stored/agents/:agentId/versions/compare',
+    ...['GET', 'DELETE'].map((method) => `${method} /stored/agents/:agentId/versions/:version`), ...['activate', 'restore'].map((name) => `POST /stored/agents/:agentId/versions/:version/${name}`),
     'GET /editor/agents', `POST ${agent}/versions/preview`, `DELETE ${agent}/versions/:version`,
     ...['GET ', 'GET /:blockId', 'DELETE /:blockId', 'POST /:blockId/clone', 'GET /:blockId/versions', 'POST /:blockId/versions', 'GET /:blockId/versions/compare', 'GET /:blockId/versions/:version', 'DELETE /:blockId/versions/:version', 'GET /:blockId/releases', 'POST /:blockId/releases', 'POST /:blockId/releases/rollback'].map((route) => route.replace(' ', ' /prompt-blocks')),
     `GET ${agent}/editor`, `GET ${agent}/versions`, `POST ${agent}/versions`, `GET ${agent}/versions/compare`, `GET ${agent}/versions/:version`, `GET ${agent}/releases`,

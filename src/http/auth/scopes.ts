@@ -51,7 +51,7 @@ const ofOperators: ReadonlySet<string> = new Set([
   '/agents/:agentId/threads/:threadId/runs/:runId/steps/:step/prompt',
 ])
 
-const ofEditors = /^\/(agents\/:agentId\/(editor$|versions|releases)|editor\/agents$|prompt-blocks(\/|$))/
+const ofEditors = /^\/(agents\/:agentId\/(editor$|versions|releases)|editor\/agents$|(prompt-blocks|stored\/agents)(\/|$))/
 
 const ofAgentRoutes: ReadonlyArray<[RegExp, PrincipalScope]> = [
   [/^\/agents\/:agentId\/(schedules|watches)/, 'schedule'],

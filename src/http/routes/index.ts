@@ -4,6 +4,7 @@ import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { chat } from './chat.ts'
+import { storedAgents } from './existing-clients/stored-agents.ts'
 import { existingWorkflowRuns } from './existing-clients/workflow-runs.ts'
 import { generate } from './generate.ts'
 import { memory } from './memory.ts'
@@ -28,6 +29,7 @@ export function allRoutes(sources: Operations): Route[] {
   return [
     ...agents,
     ...editor,
+    ...storedAgents,
     ...promptBlocks,
     ...sends,
     ...subscriptions,

@@ -271,6 +271,32 @@ export const previewedInstructions = having(
   },
   ['text', 'isCode', 'blocks', 'unset'],
 )
+const pageAbout = { total: count, page: count, perPage: count, hasMore: flag }
+const pageNames = ['total', 'page', 'perPage', 'hasMore']
+export const storedAgent = having(
+  {
+    id: text, name: text, instructions: anything, tools: record, status: text, activeVersionId: text, resolvedVersionId: text,
+    updatedAt: text, stripped: listOf(text),
+  },
+  ['id', 'name', 'instructions', 'tools', 'status', 'updatedAt'],
+)
+export const storedAgentPage = having({ agents: listOf(storedAgent), ...pageAbout }, ['agents', ...pageNames])
+export const storedVersion = having(
+  {
+    id: text, agentId: text, versionNumber: count, name: text, base: count, by: text, instructions: anything, tools: record,
+    changeMessage: text, createdAt: text,
+  },
+  ['id', 'agentId', 'versionNumber', 'name', 'createdAt'],
+)
+export const storedVersionPage = having({ versions: listOf(storedVersion), ...pageAbout }, ['versions', ...pageNames])
+export const storedDifferences = having(
+  {
+    diffs: listOf(having({ field: text, previousValue: anything, currentValue: anything }, ['field', 'previousValue', 'currentValue'])),
+    fromVersion: { anyOf: [storedVersion, { type: 'null' }] }, toVersion: { anyOf: [storedVersion, { type: 'null' }] },
+  },
+  ['diffs', 'fromVersion', 'toVersion'],
+)
+export const editDone = having({ success: flag, message: text, activeVersionId: text }, ['success', 'message'])
 export const deletedVersions = having({ deleted: listOf(count) }, ['deleted'])
 const blockFields = {
   blockId: text, version: count, base: count, deleted, ...authored,

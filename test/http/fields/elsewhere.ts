@@ -44,6 +44,13 @@ export const elsewhere: readonly Elsewhere[] = [
   { file: 'test/http/chat-route.test.ts', title: '[H1.12] a failed run is an error of the chat, and what can not be sent is refused', fields: ['POST /agents/{agentId}/chat trigger'] },
   { file: 'test/http/included.test.ts', title: "list({ filter: '", fields: ['GET /memory/threads/{threadId}/messages ?filter'] },
   { file: 'test/http/existing-workflows.test.ts', title: '[F6.6] go on one step at a time', fields: ['POST /workflows/{workflowId}/stream closeOnSuspend'] },
+  {
+    file: 'test/http/stored-agents.test.ts', title: '[O3.4] drafts are stored',
+    fields: [
+      ...['GET /stored/agents', 'GET /stored/agents/{agentId}/versions'].flatMap((route) => [`${route} ?page`, `${route} ?perPage`]), 'GET /stored/agents/{agentId} ?status',
+      'GET /stored/agents/{agentId}/versions ?orderBy', ...['POST /stored/agents', 'PATCH /stored/agents/{agentId}', 'POST /stored/agents/{agentId}/versions'].map((route) => `${route} autoPublish`),
+    ],
+  },
   { file: 'test/http/existing-workflows.test.ts', title: '[F6.10] a restart leaves alone', fields: ['GET /workflows ?partial'] },
   {
     file: 'test/http/existing-workflows.test.ts', title: '[F6.6] start, answer and begin again',

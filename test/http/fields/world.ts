@@ -29,6 +29,9 @@ export async function fieldWorld(heard: Heard) {
   /** What a request to a route is about: its thread, and where the route decides about a call, a call that waits. */
   const prepare = async (route: Route): Promise<Names> => {
     const at = { threadId: `thread-${++count}`, resourceId: 'user-1' }
+    if (route.path.startsWith('/api/stored/agents/') && (await heed.getEditor().listVersions('guide')).versions.length === 0) {
+      await heed.getEditor().save('guide', { base: 0, instructions: 'Edited.', by: 'ann' })
+    }
     if (route.path.startsWith('/api/workflows/') && route.required.includes('runId')) {
       // What a query has to have has the value of no field.
       await asking.createRun({ runId: 'mark0', resourceId: at.resourceId }).start()
@@ -58,6 +61,7 @@ const samples: Record<string, unknown> = {
 const more = ({ threadId, resourceId }: Names): Record<string, Record<string, unknown>> => ({
   '/notifications': { notification: { source: 'x', kind: 'x', summary: 'x' } }, '/schedules': { cron: '0 0 * * *', message: 'x' }, '/watches': { watch: { description: 'x', expected_channels: ['sms'] } },
   '/chat': { id: threadId, messages: [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text: 'x' }] }] },
+  '/stored/agents': { id: 'guide' },
   '/save-messages': { messages: [{ role: 'user', content: 'x', threadId, resourceId }] }, '/speak': { text: 'x' }, '/messages/update': { messages: [{ id: 'm-1', content: { content: 'x' } }] },
   '/generate': running(threadId, resourceId), '/stream': running(threadId, resourceId), '/stream-until-idle': running(threadId, resourceId), '/explain-prompt': running(threadId, resourceId),
 })

@@ -70,11 +70,13 @@ export async function writePage(root: string, results: readonly SavedResult[]): 
 function section(results: readonly SavedResult[]): string {
   const dates = [...new Set(results.map(({ at }) => at))].toSorted()
   const commits = [...Map.groupBy(results, ({ version }) => version)]
-    .map(([version, of]) => ({ version, count: of.length, names: of.map(({ suite, engine }) => `${suite} on ${engine}`).join(', ') }))
+    .map(([version, of]) => ({ version, count: of.length, names: of.map(({ suite, engine }) => `${suite} on ${titles[engine]}`).join(', ') }))
     .toSorted((one, other) => other.count - one.count)
   const [most, ...others] = commits
   const failures = results.flatMap(({ engine, failures: failed }) => failed.map(({ test, why }) => ({ engine, text: `${plain(test)}: ${plain(why)}` })))
   const unknown = results.flatMap(({ engine, suite, unknown: why }) => (why === undefined ? [] : [{ engine, text: `${suite}: ${why}` }]))
+  const missing = engines.flatMap((engine) => suites.filter((suite) => !results.some((one) => one.engine === engine && one.suite === suite))
+    .map((suite) => `${suite} on ${titles[engine]}`))
   const skipped = results.flatMap(({ engine, skipped: titled }) => titled.map((test) => ({ engine, text: plain(test) })))
   return [
     `\`npm run test:matrix\` runs the suites of every domain on each engine, and writes this section with \`--write\`. A store in memory has one process: where a
@@ -83,6 +85,7 @@ suite has several, it runs on a file there. A test that names its own store is t
 ${others.map(({ version, names }) => `; of ${version}: ${names}`).join('')}:`,
     table(results),
     ...(failures.length > 0 ? [`Failed:\n\n${reasons(failures)}`] : ['No test failed.']),
+    ...(missing.length > 0 ? [`Not run yet: ${missing.join(', ')}.`] : []),
     ...(unknown.length > 0 ? [`Without a result:\n\n${reasons(unknown)}`] : []),
     ...(skipped.length > 0 ? [`Skipped:\n\n${reasons(skipped)}`] : []),
     `How long each took, with two workers on a machine that did other work too:`,

@@ -1,6 +1,6 @@
 export { createScorer, notScorable, Scorer, ScorerDraft } from './scorer.ts'
 export type {
-  JudgedReason, JudgedScore, JudgedStage, NotScorable, ScorerConfig, ScorerType, StageContext, StageFunction,
+  JudgedReason, JudgedScore, JudgedStage, NotScorable, PreparedRun, ScorerConfig, ScorerType, StageContext, StageFunction,
 } from './scorer.ts'
 export type {
   AgentScorerInput, RunMetrics, ScoredResult, ScorerLike, ScorerResult, ScorerRun, StageName, StageResults, TrajectoryStep, UnscoredResult,
@@ -13,10 +13,13 @@ export {
 } from './builtin/measured.ts'
 export type { AgentScorer, CostOptions, LatencyOptions, ToolCallAccuracyOptions } from './builtin/measured.ts'
 export {
-  createAnswerRelevancyScorer, createBiasScorer, createFaithfulnessScorer, createHallucinationScorer, createPromptAlignmentScorer,
+  createAnswerRelevancyScorer, createBiasScorer, createClassifierScorer, createFaithfulnessScorer, createHallucinationScorer, createPromptAlignmentScorer,
   createToxicityScorer,
 } from './builtin/judged.ts'
-export type { GroundedScorerOptions, JudgedScorerOptions } from './builtin/judged.ts'
+export type { ClassifierOptions, GroundedScorerOptions, JudgedScorerOptions } from './builtin/judged.ts'
+export { checks } from './builtin/checks.ts'
+export { filterRun } from './filter-run.ts'
+export type { FilterRunOptions } from './filter-run.ts'
 export { runEvals } from './evals/run-evals.ts'
 export type {
   EvalResult, EvalScorer, EvaluatedItem, FunctionScore, RunEvalsOptions, ScorerFunction, Threshold, ThresholdResult,

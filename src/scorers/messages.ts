@@ -35,7 +35,7 @@ export function isAgentInput(input: unknown): input is AgentScorerInput {
   return isObject(input) && isMessages(input.inputMessages) && Array.isArray(input.systemMessages)
 }
 
-function isMessages(value: unknown): value is Message[] {
+export function isMessages(value: unknown): value is Message[] {
   return Array.isArray(value) && value.every((one) => isObject(one) && isObject(one.content) && Array.isArray(one.content.parts))
 }
 

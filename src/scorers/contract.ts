@@ -11,13 +11,25 @@ export interface AgentScorerInput {
   systemMessages: string[]
 }
 
-/** A tool call of a run, for scorers of type `trajectory`. */
+/** A tool call of an agent, or a step of a workflow, for scorers of type `trajectory`. */
 export interface TrajectoryStep {
-  stepType: 'tool_call'
+  stepType: 'tool_call' | 'workflow_step'
+  /** The name of the tool, or the id of the step. */
   name: string
+  /** The arguments of the tool, or the input of the step. */
   toolArgs: unknown
+  /** What the tool or the step gave. */
   toolResult?: unknown
   success: boolean
+  /** Of steps of workflows. */
+  durationMs?: number
+}
+
+/** A step that a run should make. */
+export interface ExpectedStep {
+  name: string
+  /** Values that the arguments must have. */
+  toolArgs?: unknown
 }
 
 /** What a run took. */
@@ -35,6 +47,8 @@ export interface ScorerRun<Input = unknown, Output = unknown> {
   output: Output
   /** The answer that was expected, for scorers that compare. */
   groundTruth?: unknown
+  /** The steps that were expected. */
+  expectedTrajectory?: readonly ExpectedStep[]
   /** Values of the request, as plain JSON. */
   requestContext?: Readonly<Record<string, unknown>>
   /** Defaults to a new id. */

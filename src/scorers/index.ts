@@ -3,7 +3,7 @@ export type {
   JudgedReason, JudgedScore, JudgedStage, NotScorable, PreparedRun, ScorerConfig, ScorerType, StageContext, StageFunction,
 } from './scorer.ts'
 export type {
-  AgentScorerInput, RunMetrics, ScoredResult, ScorerLike, ScorerResult, ScorerRun, StageName, StageResults, TrajectoryStep, UnscoredResult,
+  AgentScorerInput, ExpectedStep, RunMetrics, ScoredResult, ScorerLike, ScorerResult, ScorerRun, StageName, StageResults, TrajectoryStep, UnscoredResult,
 } from './contract.ts'
 export type { JudgeConfig } from './judge.ts'
 export { groundsOf, questionOf, textOf, trajectoryOf } from './messages.ts'
@@ -18,13 +18,13 @@ export {
 } from './builtin/judged.ts'
 export type { ClassifierOptions, GroundedScorerOptions, JudgedScorerOptions } from './builtin/judged.ts'
 export { checks } from './builtin/checks.ts'
+export type { TextCheckOptions } from './builtin/checks.ts'
 export { filterRun } from './filter-run.ts'
 export type { FilterRunOptions } from './filter-run.ts'
 export { runEvals } from './evals/run-evals.ts'
-export type {
-  EvalResult, EvalScorer, EvaluatedItem, FunctionScore, RunEvalsOptions, ScorerFunction, Threshold, ThresholdResult,
-} from './evals/run-evals.ts'
-export type { EvalData, EvalItem } from './evals/data.ts'
-export type { EvalFunction, EvalTarget, TargetOptions } from './evals/target.ts'
+export type { EvalResult, EvaluatedItem, EvaluatedTurn, RunEvalsOptions, ThresholdResult } from './evals/run-evals.ts'
+export type { EvalScorer, EvalScorerGroups, Threshold } from './evals/eval-scorers.ts'
+export type { EvalData, EvalItem, EvalTurn, FunctionScore, ScorerFunction } from './evals/data.ts'
+export type { EvalFunction, EvalTarget, EvalWorkflow, TargetOptions, WorkflowOutcome } from './evals/target.ts'
 export { compareEvals } from './evals/compare.ts'
 export type { ScoreChange } from './evals/compare.ts'

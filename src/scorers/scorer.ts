@@ -12,7 +12,7 @@ import { askJudge, checkJudge, type JudgeConfig } from './judge.ts'
 /** The shape of the runs that a scorer scores: those of an agent, its tool calls, or pairs of input and output that match schemas. */
 export type ScorerType = 'agent' | 'trajectory' | { input: Schema; output: Schema }
 
-type InputOf<Type> = Type extends 'agent' | 'trajectory' ? AgentScorerInput : Type extends { input: infer S } ? InferOutput<S> : unknown
+type InputOf<Type> = Type extends 'agent' ? AgentScorerInput : Type extends 'trajectory' ? unknown : Type extends { input: infer S } ? InferOutput<S> : unknown
 type OutputOf<Type> = Type extends 'agent' ? Message[]
   : Type extends 'trajectory' ? TrajectoryStep[]
   : Type extends { output: infer S } ? InferOutput<S>
@@ -200,13 +200,13 @@ export class Scorer<Input = unknown, Output = unknown, Results extends StageResu
 
   /** Scores a run. Rejects with `scorer_failed`, which names the stage, where a stage throws or a judge gives no valid answer. */
   async run(run: ScorerRun<Input, Output>): Promise<ScorerResult> {
-    checkNames('scorer.run()', run, ['input', 'output', 'groundTruth', 'requestContext', 'runId', 'metrics', 'abortSignal'])
+    checkNames('scorer.run()', run, ['input', 'output', 'groundTruth', 'expectedTrajectory', 'requestContext', 'runId', 'metrics', 'abortSignal'])
     const { runId = newId() } = run
     const context = { run: { ...run, runId }, results: {} as StageResults }
     await this.#validate(context.run)
     const scoring = new Scoring(this.id, context, this.#config.judge)
     const { prepareRun } = this.#config
-    if (prepareRun) context.run = (await scoring.prepare(() => prepareRun(context.run as never))) as typeof context.run
+    if (prepareRun) context.run = (await scoring.prepare(() => prepareRun(context.run))) as typeof context.run
     for (const name of ['preprocess', 'analyze'] as const) {
       const stage = this.#stages[name]
       if (!stage) continue

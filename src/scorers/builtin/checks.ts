@@ -1,6 +1,6 @@
 import { checkNames, checkText, checkWhole, refused } from '../../base/arguments.ts'
 import { isObject } from '../../base/json.ts'
-import { isMessages, textOf, trajectoryOf } from '../messages.ts'
+import { hasPart, stepsIn, textOf } from '../messages.ts'
 import { createScorer, notScorable, type Scorer } from '../scorer.ts'
 import type { TrajectoryStep } from '../contract.ts'
 import { similarity } from './measured.ts'
@@ -30,7 +30,7 @@ function checkAnswer(id: string, description: string, holds: (text: string) => b
 function checkCalls(id: string, description: string, holds: (calls: TrajectoryStep[]) => boolean): Scorer {
   return createScorer({ id, description })
     .analyze(({ run: { output } }) => {
-      const calls = callsOf(output)
+      const calls = stepsIn(output)
       if (!calls) return notScorable('The output is no answer of an agent: it has no tool calls.')
       const names = calls.map(({ name, success }) => (success ? name : `${name} (failed)`)).join(', ')
       return { holds: holds(calls), saw: `Called ${names === '' ? 'none' : names}.` }
@@ -39,16 +39,13 @@ function checkCalls(id: string, description: string, holds: (calls: TrajectorySt
     .generateReason(({ results }) => results.analyzeStepResult.saw)
 }
 
-function callsOf(output: unknown): TrajectoryStep[] | undefined {
-  return isMessages(output) ? trajectoryOf(output) : undefined
-}
-
-interface TextOptions {
+/** How a text is looked for. */
+export interface TextCheckOptions {
   /** Defaults to false. */
   ignoreCase?: boolean
 }
 
-function finder(name: string, text: string, options: TextOptions): (answer: string) => boolean {
+function finder(name: string, text: string, options: TextCheckOptions): (answer: string) => boolean {
   checkText(`text of checks.${name}()`, text)
   checkNames(`checks.${name}()`, options, ['ignoreCase'])
   const { ignoreCase = false } = options
@@ -62,21 +59,14 @@ function checkTools(name: string, tools: readonly string[]): void {
   if (!fits) throw refused(`tools of checks.${name}()`, 'names of tools')
 }
 
-/** Whether `value` has everything that `part` has. */
-function hasPart(value: unknown, part: unknown): boolean {
-  if (Array.isArray(part)) return Array.isArray(value) && value.length === part.length && part.every((one, index) => hasPart(value[index], one))
-  if (!isObject(part)) return value === part
-  return isObject(value) && Object.entries(part).every(([name, one]) => Object.hasOwn(value, name) && hasPart(value[name], one))
-}
-
 /** Yes-or-no scorers in code, for gates and for scorers of agents: 1 where they hold, and else 0. Their ids name what they look for. */
 export const checks = {
   /** The answer has this text. */
-  includes(text: string, options: TextOptions = {}): Scorer {
+  includes(text: string, options: TextCheckOptions = {}): Scorer {
     return checkAnswer(`includes ${JSON.stringify(text)}`, `The answer has the text ${JSON.stringify(text)}.`, finder('includes', text, options))
   },
   /** The answer does not have this text. */
-  excludes(text: string, options: TextOptions = {}): Scorer {
+  excludes(text: string, options: TextCheckOptions = {}): Scorer {
     const finds = finder('excludes', text, options)
     return checkAnswer(`excludes ${JSON.stringify(text)}`, `The answer does not have the text ${JSON.stringify(text)}.`, (answer) => !finds(answer))
   },

@@ -190,7 +190,7 @@ export function createClassifierScorer<const Choice extends string>(options: Cla
     type: 'object', properties: { why: { type: 'string' }, choice: { type: 'string', enum: labels } }, required: ['why', 'choice'],
     additionalProperties: false,
   }
-  return createScorer({ id, description, better, version, judge: judge as JudgeConfig })
+  return createScorer({ id, description, better, version, judge })
     .preprocess(({ run }) => {
       const answer = textOf(run.output)
       return answer.trim() === '' ? notScorable('The run has no answer.') : { asked: questionOf(run.input), answer }

@@ -79,9 +79,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
   defaultOptions?: Dynamic<DefaultOptions>
   /** Options for every `generateLegacy()`; the options of a call override them. */
-  defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
+  defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId' | 'scorers'>>
   /** Options for every `streamLegacy()`; the options of a call override them. */
-  defaultStreamOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
+  defaultStreamOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId' | 'scorers'>>
   /** What displays and transcripts see of the payloads of all tools. */
   transform?: ToolPayloadTransformPolicy
   /** Checked at the start of every run. */

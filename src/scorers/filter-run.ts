@@ -21,18 +21,20 @@ export interface FilterRunOptions {
 
 const names = ['partTypes', 'toolNames', 'maxRememberedMessages', 'maxOutputMessages', 'dropSystemMessages', 'dropRequestContext']
 
-/** For `prepareRun` of a scorer: leaves out what it does not need, so that a judge reads less. Values that are no messages stay as they are. */
+/** For `prepareRun` of a scorer: leaves out what it does not need, so that a judge reads less. Values that are no messages stay. */
 export function filterRun(options: FilterRunOptions): <Run extends ScorerRun>(run: Run) => Run {
   checkNames('filterRun()', options, names)
   const { partTypes, toolNames, maxRememberedMessages, maxOutputMessages, dropSystemMessages = false, dropRequestContext = false } = options
   for (const [name, value] of Object.entries({ partTypes, toolNames }))
-    if (value !== undefined && !(Array.isArray(value) && value.every((one) => typeof one === 'string'))) throw refused(name, 'a list of texts')
+    if (value !== undefined && !(Array.isArray(value) && value.every((one) => typeof one === 'string')))
+      throw refused(name, 'a list of texts')
   for (const [name, value] of Object.entries({ maxRememberedMessages, maxOutputMessages })) if (value !== undefined) checkWhole(name, value)
   for (const [name, value] of Object.entries({ dropSystemMessages, dropRequestContext }))
     if (typeof value !== 'boolean') throw refused(name, 'true or false')
   const parts = (part: MessagePart) => (partTypes === undefined || partTypes.includes(part.type))
     && (part.type !== 'tool-invocation' || toolNames === undefined || toolNames.includes(part.toolInvocation.toolName))
-  const kept = (messages: readonly Message[], most?: number) => last(partTypes || toolNames ? withParts(messages, parts) : [...messages], most)
+  const kept = (messages: readonly Message[], most?: number) =>
+    last(partTypes || toolNames ? withParts(messages, parts) : [...messages], most)
   return (run) => {
     const { input, output, requestContext, ...rest } = run
     return {

@@ -65,7 +65,8 @@ export async function askJudge(judge: JudgeConfig, question: JudgeQuestion): Pro
   const { model, instructions, jsonPromptInjection = false, timeoutMs = 60_000, clock = systemClock } = judge
   const { inputProcessors = [], outputProcessors = [], maxProcessorRetries } = judge
   const agent = new Agent({
-    id: `judge of ${scorer}`, instructions: instructions === undefined ? task : [task, instructions], model, inputProcessors, outputProcessors,
+    id: `judge of ${scorer}`, instructions: instructions === undefined ? task : [task, instructions], model,
+    inputProcessors, outputProcessors,
     ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
   })
   const cut = new AbortController()

@@ -12,7 +12,9 @@ import { askJudge, checkJudge, type JudgeConfig } from './judge.ts'
 /** The shape of the runs that a scorer scores: those of an agent, its tool calls, or pairs of input and output that match schemas. */
 export type ScorerType = 'agent' | 'trajectory' | { input: Schema; output: Schema }
 
-type InputOf<Type> = Type extends 'agent' ? AgentScorerInput : Type extends 'trajectory' ? unknown : Type extends { input: infer S } ? InferOutput<S> : unknown
+type InputOf<Type> = Type extends 'agent' ? AgentScorerInput
+  : Type extends 'trajectory' ? unknown
+  : Type extends { input: infer S } ? InferOutput<S> : unknown
 type OutputOf<Type> = Type extends 'agent' ? Message[]
   : Type extends 'trajectory' ? TrajectoryStep[]
   : Type extends { output: infer S } ? InferOutput<S>
@@ -200,7 +202,7 @@ export class Scorer<Input = unknown, Output = unknown, Results extends StageResu
 
   /** Scores a run. Rejects with `scorer_failed`, which names the stage, where a stage throws or a judge gives no valid answer. */
   async run(run: ScorerRun<Input, Output>): Promise<ScorerResult> {
-    checkNames('scorer.run()', run, ['input', 'output', 'groundTruth', 'expectedTrajectory', 'requestContext', 'runId', 'metrics', 'abortSignal'])
+    checkNames('scorer.run()', run, runNames)
     const { runId = newId() } = run
     const context = { run: { ...run, runId }, results: {} as StageResults }
     await this.#validate(context.run)
@@ -333,6 +335,7 @@ function addUsage(sum: Usage | undefined, more: Usage): Usage {
   return added
 }
 
+const runNames = ['input', 'output', 'groundTruth', 'expectedTrajectory', 'requestContext', 'runId', 'metrics', 'abortSignal']
 const configNames = ['id', 'name', 'description', 'type', 'version', 'better', 'judge', 'prepareRun']
 
 function checkScorer(config: ScorerConfig<ScorerType | undefined>): void {
@@ -341,7 +344,8 @@ function checkScorer(config: ScorerConfig<ScorerType | undefined>): void {
   const of = `of scorer '${config.id}'`
   checkText(`description ${of}`, config.description)
   const { name, version, better, type, judge, prepareRun } = config
-  if (prepareRun !== undefined && typeof prepareRun !== 'function') throw refused(`prepareRun ${of}`, 'a function, such as filterRun({ … })')
+  if (prepareRun !== undefined && typeof prepareRun !== 'function')
+    throw refused(`prepareRun ${of}`, 'a function, such as filterRun({ … })')
   if (name !== undefined) checkText(`name ${of}`, name)
   if (version !== undefined) checkName(`version ${of}`, version)
   if (better !== undefined && better !== 'higher' && better !== 'lower') throw refused(`better ${of}`, "'higher' or 'lower'")

@@ -36,6 +36,9 @@ it('[J4.14] a person scores a run beside its scorers, and again: the newer one c
   await expect(heed.saveScore({ ...thumbs, score: Number.NaN })).rejects.toThrow('score must be a number')
   await expect(heed.saveScore({ ...thumbs, score: 1, source: 'hand' as never })).rejects.toThrow('source')
   await expect(heed.saveScore({ ...thumbs, score: 1, agentId: 'nobody' })).rejects.toMatchObject({ code: 'unknown_agent' })
+  const counted = async (query: object) => [await heed.countScores(query), (await heed.listScores(query)).scores.length]
+  for (const query of [{ threadId: 'thread-2' }, { resourceId: 'user-2' }, { state: 'failed' }, { stepId: 'x' }]) expect(await counted(query)).toEqual([0, 0])
+  expect(await counted({ threadId: 'thread-1', resourceId: 'user-1', state: 'scored' })).toEqual([3, 3])
   await (await agent.getMemory()).deleteThread('thread-1')
   expect(await heed.countScores()).toBe(0)
 })
@@ -59,7 +62,10 @@ it('[J4.15] a judge that failed eight times is listed with its error, and its sc
     return (await heed.listScores({ scorerId: 'judge' })).scores[0]
   }
   expect(await settle('failed')).toMatchObject({ runId, attempts: 8, error: { message: expect.stringContaining('no judge') as string } })
-  expect(await heed.retryScores({ scorerId: 'short' })).toBe(0)
+  const others = [{ scorerId: 'short' }, { threadId: 'thread-2' }, { resourceId: 'user-2' }, { runId: 'another' }, { stepId: 'x' }, { source: 'test' as const }]
+  for (const query of others) expect(await heed.retryScores(query)).toBe(0)
+  await expect(heed.retryScores({ agentId: 'nobody' })).rejects.toMatchObject({ code: 'unknown_agent' })
+  await expect(heed.retryScores({ workflowId: 'none' })).rejects.toMatchObject({ code: 'unknown_workflow' })
   expect(await heed.retryScores({ scorerId: 'judge', runId })).toBe(1)
   // It has as many attempts as before.
   expect(await settle('failed')).toMatchObject({ attempts: 16, retries: 1 })

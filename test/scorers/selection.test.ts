@@ -209,3 +209,27 @@ it('[J4.13] scorers of a step that cannot work are rejected by name', () => {
   expect(make({ a: { scorer: named2('a') }, b: { scorer: named2('a') } })).toThrow('scorers.b.scorer')
   expect(make({ a: { scorer: named2('a'), filter: { x: { eq: 1 } } } })).toThrow("'x'")
 })
+
+it('[J4.17] every call that starts a run takes scorers', async () => {
+  const { agent, heed } = open({ scorers: { brief: named('brief') }, script: () => 'Fine.' })
+  const scorers: CallScorers = { a: { scorer: 'brief' } }
+  const memory = { thread: 'thread-1', resource: 'user-1' }
+  const target = { threadId: 'thread-1', resourceId: 'user-1', ifIdle: { streamOptions: { scorers } } }
+  await agent.generate('a', { memory, scorers })
+  await (await agent.stream('b', { memory, scorers })).text
+  await agent.generateLegacy('c', { memory, scorers })
+  await (await agent.streamLegacy('d', { memory, scorers })).text
+  const idle = () => expect.poll(() => agent.activeRun({ threadId: 'thread-1' })).toBeNull()
+  const sends: Array<() => Promise<unknown>> = [
+    () => agent.sendMessage('e', target).outcome, () => agent.queueMessage('f', target).outcome, () => agent.sendSignal({ type: 'reactive', tagName: 'ping', contents: 'g' }, target).outcome,
+    () => agent.sendStateSignal({ id: 'lane', cacheKey: '1', mode: 'snapshot', contents: 'h' }, target),
+    () => agent.sendNotificationSignal({ source: 'mail', kind: 'letter', priority: 'urgent', summary: 'i' }, target),
+  ]
+  for (const send of sends) {
+    await send()
+    await idle()
+  }
+  await heed.tick()
+  const runs = await agent.threads().store.countRuns({ status: ['finished'] })
+  expect([runs, await heed.countScores({ scorerId: 'brief', state: 'scored' })]).toEqual([9, 9])
+})

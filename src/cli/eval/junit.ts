@@ -10,8 +10,10 @@ export function junitReport(results: ReadonlyArray<readonly [name: string, resul
 function suite(name: string, { items, thresholds, gates }: EvalResult): string {
   const tests = [
     ...items.map((item) => test(name, nameOf(item), problemsOf(item), item.metrics?.durationMs)),
-    ...[...thresholds, ...gates].map(({ scorerId, threshold, mean, passed }) =>
-      test(name, `mean of ${scorerId}`, passed ? [] : [['failure', `${mean ?? 'none'}, wanted ${describeThreshold(threshold)}`]], undefined)),
+    ...[...thresholds, ...gates].map(({ scorerId, threshold, mean, passed }) => {
+      const missed: Problem = ['failure', `${mean ?? 'none'}, wanted ${describeThreshold(threshold)}`]
+      return test(name, `mean of ${scorerId}`, passed ? [] : [missed], undefined)
+    }),
   ]
   const count = (kind: Problem[0]) => tests.filter(({ problems }) => problems.some(([one]) => one === kind)).length
   const head = `name="${escaped(name)}" tests="${tests.length}" failures="${count('failure')}" errors="${count('error')}"`

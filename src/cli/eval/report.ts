@@ -16,7 +16,7 @@ export function evalReport(name: string, result: EvalResult, changes: readonly S
     const wanted = asked ? `  wanted ${describeThreshold(asked.threshold)}: ${met}` : ''
     return `  ${id.padEnd(width)}  ${shown(result.scores[id])}${changeOf(changes.find(({ scorerId }) => scorerId === id))}${wanted}`
   })
-  const failed = items.map(({ id, errors, turns = [] }) => ({ id, errors: Object.assign({}, errors, ...turns.map(problemsOfTurn)) as EvaluatedItem['errors'] }))
+  const failed = items.map(({ id, errors, turns = [] }) => ({ id, errors: { ...errors, ...problemsOfTurns(turns) } }))
     .filter(({ errors }) => Object.keys(errors).length > 0)
   const failures = failed.slice(0, maxFailures).flatMap(({ id, errors }) =>
     Object.entries(errors).map(([what, { message }]) => `  ${paint('red', 'failed')} ${id}: ${what}: ${message}`))
@@ -30,10 +30,12 @@ export function evalReport(name: string, result: EvalResult, changes: readonly S
   ].join('\n')
 }
 
-/** What failed in a turn, by its number. */
-function problemsOfTurn({ errors, missed }: EvaluatedTurn, index: number): EvaluatedItem['errors'] {
-  const found = [...Object.entries(errors), ...missed.map((key) => [key, { message: 'missed' }] as const)]
-  return Object.fromEntries(found.map(([key, error]) => [`turn ${index + 1}: ${key}`, error]))
+/** What failed in turns, by their numbers. */
+function problemsOfTurns(turns: readonly EvaluatedTurn[]): EvaluatedItem['errors'] {
+  return Object.fromEntries(turns.flatMap(({ errors, missed }, index) => {
+    const found = [...Object.entries(errors), ...missed.map((key) => [key, { message: 'missed' }] as const)]
+    return found.map(([key, error]) => [`turn ${index + 1}: ${key}`, error] as const)
+  }))
 }
 
 function changeOf(change: ScoreChange | undefined): string {

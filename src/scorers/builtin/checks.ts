@@ -63,17 +63,20 @@ function checkTools(name: string, tools: readonly string[]): void {
 export const checks = {
   /** The answer has this text. */
   includes(text: string, options: TextCheckOptions = {}): Scorer {
-    return checkAnswer(`includes ${JSON.stringify(text)}`, `The answer has the text ${JSON.stringify(text)}.`, finder('includes', text, options))
+    const shown = JSON.stringify(text)
+    return checkAnswer(`includes ${shown}`, `The answer has the text ${shown}.`, finder('includes', text, options))
   },
   /** The answer does not have this text. */
   excludes(text: string, options: TextCheckOptions = {}): Scorer {
     const finds = finder('excludes', text, options)
-    return checkAnswer(`excludes ${JSON.stringify(text)}`, `The answer does not have the text ${JSON.stringify(text)}.`, (answer) => !finds(answer))
+    const shown = JSON.stringify(text)
+    return checkAnswer(`excludes ${shown}`, `The answer does not have the text ${shown}.`, (answer) => !finds(answer))
   },
   /** The answer is this text, apart from space around it. */
   equals(text: string): Scorer {
     checkText('text of checks.equals()', text)
-    return checkAnswer(`equals ${JSON.stringify(text)}`, `The answer is ${JSON.stringify(text)}.`, (answer) => answer.trim() === text.trim())
+    const shown = JSON.stringify(text)
+    return checkAnswer(`equals ${shown}`, `The answer is ${shown}.`, (answer) => answer.trim() === text.trim())
   },
   /** The answer matches this pattern. */
   matches(pattern: RegExp): Scorer {
@@ -88,7 +91,8 @@ export const checks = {
     checkNames('checks.similarity()', options, ['min'])
     const { min = 0.8 } = options
     if (!(typeof min === 'number' && min >= 0 && min <= 1)) throw refused('min', 'a number from 0 to 1')
-    return checkAnswer(`similar to ${JSON.stringify(text)}`, `The wording is like ${JSON.stringify(text)}.`, (answer) => similarity(answer, text) >= min)
+    const shown = JSON.stringify(text)
+    return checkAnswer(`similar to ${shown}`, `The wording is like ${shown}.`, (answer) => similarity(answer, text) >= min)
   },
   /** The tool was called; with `times`, exactly so often; with `args`, with arguments that have these values. */
   calledTool(tool: string, options: { times?: number; args?: Readonly<Record<string, unknown>> } = {}): Scorer {

@@ -198,7 +198,9 @@ export function createClassifierScorer<const Choice extends string>(options: Cla
     .analyze({
       description: 'Chooses an answer to the question.', outputSchema,
       createPrompt: ({ results: { preprocessStepResult: { asked, answer } } }) =>
-        [question, `Choose one of: ${labels.join(', ')}. Say why first.`, material('question', asked), material('answer', answer)].join('\n\n'),
+        [
+          question, `Choose one of: ${labels.join(', ')}. Say why first.`, material('question', asked), material('answer', answer),
+        ].join('\n\n'),
     })
     .generateScore(({ results }) => {
       const { choice, why } = results.analyzeStepResult as { choice: string; why: string }

@@ -89,7 +89,8 @@ export function createToolCallAccuracyScorer(options: ToolCallAccuracyOptions = 
       const expected = expectedTools?.map((name): ExpectedStep => ({ name })) ?? run.expectedTrajectory ?? []
       if (expected.length === 0) return notScorable('The run has no expectedTrajectory.')
       const called = trajectoryOf(run.output)
-      const isMade = (step: ExpectedStep, { name, toolArgs }: TrajectoryStep) => name === step.name && hasPart(toolArgs, step.toolArgs ?? {})
+      const isMade = (step: ExpectedStep, { name, toolArgs }: TrajectoryStep) =>
+        name === step.name && (step.toolArgs === undefined || hasPart(toolArgs, step.toolArgs))
       return {
         expected: expected.map(({ name }) => name), called: called.map(({ name }) => name),
         missing: expected.filter((step) => !called.some((call) => isMade(step, call))).length,

@@ -11,14 +11,17 @@ export type Threshold = number | { min?: number; max?: number }
 /** A scorer of an evaluation, alone or with the mean that it must reach. */
 export type EvalScorer = ScorerLike | ScorerFunction | { scorer: ScorerLike | ScorerFunction; threshold: Threshold }
 
+/** Scorers of steps of a workflow, by the ids of the steps. Where a step runs several times in a case, the score is the mean. */
+export type EvalStepScorers = Readonly<Record<string, readonly EvalScorer[]>>
+
 /** Scorers by what they look at, where that is not the input and the output of the target alone. */
 export interface EvalScorerGroups {
   /** The answers of the agent. */
   agent?: readonly EvalScorer[]
   /** The result of the workflow. */
   workflow?: readonly EvalScorer[]
-  /** Steps of the workflow, by their ids. Where a step runs several times in a case, the score is the mean. */
-  steps?: Readonly<Record<string, readonly EvalScorer[]>>
+  /** Steps of the workflow. */
+  steps?: EvalStepScorers
   /** The tool calls of the agent, or the steps of the workflow, as a list of `TrajectoryStep`. */
   trajectory?: readonly EvalScorer[]
 }
@@ -53,7 +56,8 @@ export function readScorers(scorers: unknown, gates: unknown, target: 'agent' | 
 }
 
 function readGroups(groups: unknown, target: 'agent' | 'workflow' | 'function'): ReadScorer[] {
-  if (!isObject(groups)) throw refused('scorers', 'a list of scorers, or lists by what they look at: { agent, workflow, steps, trajectory }')
+  if (!isObject(groups))
+    throw refused('scorers', 'a list of scorers, or lists by what they look at: { agent, workflow, steps, trajectory }')
   const known = { agent: ['agent', 'trajectory'], workflow: ['workflow', 'steps', 'trajectory'], function: [] }[target]
   if (known.length === 0) throw refused('scorers', 'a list: the target is a function, which has no steps')
   checkNames('scorers', groups, known)

@@ -84,7 +84,8 @@ export async function runEvals<Input = AgentInput, Output = unknown>(options: Ru
   checkWhole('concurrency', concurrency, 1)
   checkWhole('trials', trials, 1)
   const { target } = options
-  const scorers = readScorers(options.scorers, options.gates ?? [], target instanceof Agent ? 'agent' : isWorkflow(target) ? 'workflow' : 'function')
+  const kind = target instanceof Agent ? 'agent' : isWorkflow(target) ? 'workflow' : 'function'
+  const scorers = readScorers(options.scorers, options.gates ?? [], kind)
   const run = targetOf(target, options.targetOptions)
   const items = await readItems(options.data)
   const turns = items.flatMap(turnsOf)
@@ -150,7 +151,9 @@ async function evaluateTurns(item: EvalItem<unknown>, runs: readonly TargetRun[]
     const given = item.turns?.[index]
     const turn: Partial<EvalTurn> = given !== undefined && isEvalTurn(given) ? given : {}
     const { output, runId } = ran
-    const found: EvaluatedTurn = { output, ...(runId === undefined ? {} : { runId }), scores: {}, reasons: {}, notScorable: {}, errors: {}, missed: [] }
+    const found: EvaluatedTurn = {
+      output, ...(runId === undefined ? {} : { runId }), scores: {}, reasons: {}, notScorable: {}, errors: {}, missed: [],
+    }
     for (const one of scorersOfTurn(turn, '')) {
       signal.throwIfAborted()
       await scoreItem(found, one, { ...turn, ...(item.requestContext ? { requestContext: item.requestContext } : {}) }, ran, signal)
@@ -173,7 +176,9 @@ function scorersOfTurn({ scorers = [], gates = [] }: Partial<EvalTurn>, place: s
 type Expected = Pick<EvalItem<unknown>, 'groundTruth' | 'expectedTrajectory' | 'requestContext'>
 type Scores = Pick<EvaluatedItem, 'scores' | 'reasons' | 'notScorable' | 'errors'>
 
-async function scoreItem(found: Scores, { key, scorer, looksAt }: ReadScorer, expected: Expected, ran: TargetRun, abortSignal: AbortSignal): Promise<void> {
+async function scoreItem(
+  found: Scores, { key, scorer, looksAt }: ReadScorer, expected: Expected, ran: TargetRun, abortSignal: AbortSignal,
+): Promise<void> {
   const { groundTruth, expectedTrajectory, requestContext } = expected
   const { runId, metrics } = ran
   const given = {
@@ -195,7 +200,8 @@ async function scoreItem(found: Scores, { key, scorer, looksAt }: ReadScorer, ex
 
 /** What a scorer gets of a run: one pair of input and output, or that of each time that a step ran. */
 function pairsOf({ input, output, trajectory }: TargetRun, looksAt: ReadScorer['looksAt']): Array<{ input: unknown; output: unknown }> {
-  if (typeof looksAt === 'string') return [{ input, output: looksAt === 'trajectory' ? (trajectory ?? trajectoryOf(output as Message[])) : output }]
+  if (looksAt === 'target') return [{ input, output }]
+  if (looksAt === 'trajectory') return [{ input, output: trajectory ?? trajectoryOf(output as Message[]) }]
   return (trajectory ?? []).filter(({ name, success }) => name === looksAt.step && success)
     .map(({ toolArgs, toolResult }) => ({ input: toolArgs, output: toolResult }))
 }

@@ -115,7 +115,7 @@ export const arrows: ArrowTable = {
     'tracing/**',
     ...base, 'scorers/{contract,messages,scored-run}.ts', 'message/**', 'type run/**', 'thread/**', 'schedule/**', 'type store/contract/**',
   ],
-  'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'run/**', 'agent/**'],
+  'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'type processors/**', 'run/**', 'agent/**'],
 
   // Which version of an agent a run gets, and the states of versions and releases, as pure functions that stores share.
   'editor/{contract,machine}.ts': pureBase,

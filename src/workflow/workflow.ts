@@ -4,7 +4,9 @@ import { isName } from '../base/json.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
 import type { ScorerLike } from '../scorers/contract.ts'
-import { checkGraph, describeGraph, stepsOf, type Ask, type Child, type DescribedNode, type Node, type WorkflowGraph } from './plan/graph.ts'
+import {
+  checkGraph, describeGraph, stepsOf, type Ask, type Child, type DescribedNode, type Node, type WorkflowGraph,
+} from './plan/graph.ts'
 import { mappingFunction, type MappedField, type Mapping } from './mapping.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { RequestContext } from '../run/request-context.ts'

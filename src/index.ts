@@ -4,10 +4,14 @@ checkNodeVersion()
 
 // The runtime
 export {
-  Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type ScorePage, type TickOptions, type TickResult,
+  Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type TickOptions, type TickResult,
 } from './heed/heed.ts'
 export type { AgentVoice } from './agent/voice/agent-voice.ts'
-export type { AgentScorerEntry, AgentScorers, ScorerLike, ScorerSampling } from './scorers/contract.ts'
+export type { ScoreBackfill, ScoreInput, ScoreListQuery, ScorePage, ScoreRetry } from './heed/scores.ts'
+export type {
+  AgentScorerEntry, AgentScorers, CallScorerEntry, CallScorers, ScoredEnd, ScorerFilter, ScorerFilterField, ScorerFilterTests,
+  ScorerFilterValue, ScorerLike, ScorerSampling, ScorerSelection, StepScorers,
+} from './scorers/contract.ts'
 export type { ScoreQuery, ScoreRow, ScoreState } from './store/contract/scores.ts'
 export type { RunLimits } from './thread/runtime/run-slots.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'

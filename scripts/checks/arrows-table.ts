@@ -46,7 +46,7 @@ export const arrows: ArrowTable = {
   // Spans and metrics for a registered OpenTelemetry SDK, which is found without importing anything.
   'tracing/**': [...base, 'type message/**', 'type run/**', 'type signals/**', 'type store/contract/**'],
   // One run of a model and its tools; it knows no thread and no store.
-  'run/**': [...base, 'tracing/**', 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
+  'run/**': [...base, 'type scorers/contract.ts', 'tracing/**', 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
 
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
@@ -76,15 +76,16 @@ export const arrows: ArrowTable = {
   // Workflows: their steps, and their runs in memory and on threads. Steps know agents by an interface of their own, and how input is read.
   'workflow/**': [
     ...base, 'workflow/**', 'message/**', 'schema/**', 'processors/**', 'run/request-context.ts', 'run/output/structured-output.ts', 'type run/**', 'type signals/**', 'thread/**',
-    'schedule/**', 'agent/input.ts', 'type agent/askable.ts', ...contracts,
+    'schedule/**', 'agent/input.ts', 'type agent/askable.ts', 'type scorers/contract.ts', 'scorers/sampling.ts', ...contracts,
   ],
 
   // The composition root: the objects of one storage. It stands below the agent; Heed, which knows the agents, stands above.
   'heed/heed.ts': [...core],
   'heed/sources.ts': [...core],
   'heed/channels.ts': [...core],
+  'heed/scores.ts': [...core],
   'heed/**': [
-    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', 'scorers/scoring.ts', 'type editor/contract.ts',
+    ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'watch/**', 'scorers/scoring.ts', 'type scorers/contract.ts', 'type editor/contract.ts',
     'type voice/contract.ts', ...contracts,
     'store/*.ts', 'type bus/contract.ts', 'type policy/**',
   ],
@@ -109,12 +110,12 @@ export const arrows: ArrowTable = {
   // Scores of runs. An agent knows the shape of a scorer; scorers call agents as judges.
   'scorers/contract.ts': ['type message/**'],
   // Which runs of an agent are scored, and the service that scores them. It stands below the agent.
-  'scorers/sampling.ts': [...base, 'scorers/contract.ts'],
+  'scorers/{sampling,filter}.ts': [...base, 'scorers/{contract,filter}.ts'],
   'scorers/{scoring,scored-run,checked-result,messages}.ts': [
     'tracing/**',
     ...base, 'scorers/{contract,messages,scored-run}.ts', 'message/**', 'type run/**', 'thread/**', 'schedule/**', 'type store/contract/**',
   ],
-  'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'run/**', 'agent/**'],
+  'scorers/**': [...base, 'scorers/**', 'message/**', 'prompt/system.ts', 'recall/text/**', 'schema/**', 'signals/tags.ts', 'type processors/**', 'run/**', 'agent/**'],
 
   // Which version of an agent a run gets, and the states of versions and releases, as pure functions that stores share.
   'editor/{contract,machine}.ts': pureBase,
@@ -194,6 +195,7 @@ export const mutual: Readonly<Record<string, string>> = {
   'agent/** -> heed/heed.ts': 'an agent names the Heed that it belongs to, and a Heed its agents',
   'heed/sources.ts -> heed/heed.ts': 'the sources of a Heed look up its agents',
   'heed/channels.ts -> heed/heed.ts': 'the channels of a Heed store their messages in its storage',
+  'heed/scores.ts -> heed/heed.ts': 'scores are in the storages of the agents of a Heed',
   'tracing/** -> run/**': 'spans describe runs, and runs open spans',
   'tracing/** -> store/contract/**': 'spans name stored rows',
   'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',

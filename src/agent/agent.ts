@@ -14,6 +14,7 @@ import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { Schema } from '../schema/schema.ts'
+import type { AgentScorers } from '../scorers/contract.ts'
 import type { MessageInput, SignalInput } from '../signals/signal.ts'
 import type { StateInput } from '../signals/state.ts'
 import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract/threads.ts'
@@ -360,6 +361,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** The workflows that it offers to the model, by their keys. */
   async listWorkflows(request: ForRequest = this.#context ?? {}): Promise<Record<string, WorkflowLike>> {
     return listWorkflows(this.#config.workflows, requestContextIn('listWorkflows()', request), this.id)
+  }
+
+  /** Its scorers for a request, by their keys. */
+  async listScorers(request: ForRequest = this.#context ?? {}): Promise<AgentScorers> {
+    return { ...(await resolveScorers(this.#config, requestContextIn('listScorers()', request), this.id)) }
   }
 
   /** Its voice for a request. */

@@ -79,9 +79,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
   defaultOptions?: Dynamic<DefaultOptions>
   /** Options for every `generateLegacy()`; the options of a call override them. */
-  defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
+  defaultGenerateOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId' | 'scorers'>>
   /** Options for every `streamLegacy()`; the options of a call override them. */
-  defaultStreamOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId'>>
+  defaultStreamOptionsLegacy?: Dynamic<Omit<LegacyOptions, 'runId' | 'scorers'>>
   /** What displays and transcripts see of the payloads of all tools. */
   transform?: ToolPayloadTransformPolicy
   /** Checked at the start of every run. */
@@ -98,7 +98,7 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   notifications?: { deliveryPolicy?: NotificationDeliveryPolicyConfig }
   /** Lets the agent wait for messages of channels: the model is offered `await_signal`. */
   watches?: true | AgentWatchOptions
-  /** Score its runs on threads after they finished. */
+  /** Score its runs on threads after they ended. */
   scorers?: Dynamic<AgentScorers>
   /** Lets the agent speak and listen: `new CompositeVoice({ input, output })` of `heed/voice`. */
   voice?: Dynamic<Voice>
@@ -149,7 +149,7 @@ export function checkConfig(config: AgentConfig): void {
   checkValues(config, who)
   checkNotifications(config.notifications, who)
   checkWatchOptions(config.watches, who)
-  if (config.scorers !== undefined && typeof config.scorers !== 'function') checkScorers(config.scorers, who)
+  if (config.scorers !== undefined && typeof config.scorers !== 'function') checkScorers(config.scorers, `scorers of agent '${who}'`)
   checkRemote(config.remote, who)
   checkEditor(config.editor, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
@@ -385,7 +385,7 @@ export function resolveScorers(
   { scorers = {} }: AgentConfig, requestContext: RequestContext, agent: string,
 ): AgentScorers | Promise<AgentScorers> {
   const checked = (found: AgentScorers) => {
-    if (found !== scorers) checkScorers(found, agent)
+    if (found !== scorers) checkScorers(found, `scorers of agent '${agent}'`)
     return found
   }
   const found = resolve(scorers, { requestContext })

@@ -7,6 +7,7 @@ import { hasOptionsByProvider, invalidSetting, modelSettingNames, type ModelSett
 import type { AgentExecutionOptions, DefaultOptions, MemoryOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
+import { checkCallScorers } from '../scorers/sampling.ts'
 
 /** The agent's defaults and the options of a call, merged. */
 export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
@@ -94,6 +95,7 @@ const checks: Record<keyof AgentExecutionOptions, Check> = {
   runId: (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty'),
   includeRawChunks: flag,
   agentVersion: (value) => (value === 'draft' || whole(0)(value) === undefined ? undefined : "the number of a version, or 'draft'"),
+  scorers: object,
   onChunk: callback,
   onStepFinish: callback,
   onFinish: callback,
@@ -133,6 +135,7 @@ export function checkOptions(options: unknown, of: string): asserts options is A
   checkKnown('memory', memory, memoryNames, of)
   if (isObject(memory?.thread)) checkThread(memory.thread, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+  if (options.scorers !== undefined) checkCallScorers(options.scorers, of)
 }
 
 const structuredChecks: Partial<Record<keyof StructuredOutputOptions, Check>> = {
@@ -193,6 +196,10 @@ export function checkExplained(options: unknown): asserts options is ExplainOpti
 /** Checks the default options of an agent. A default is for all runs, and an id for one. */
 export function checkDefaults(options: unknown, of: string): void {
   checkOptions(options, of)
+  if (options.scorers !== undefined)
+    throw new HeedError('invalid_argument', `scorers of ${of} are those of the agent: new Agent({ scorers }).`, {
+      details: { option: 'scorers' },
+    })
   const option = (['runId', 'agentVersion'] as const).find((name) => options[name] !== undefined)
   if (option === undefined) return
   throw new HeedError('invalid_argument', `${option} of ${of} has no effect: it is for one run. Pass it to the call.`, {

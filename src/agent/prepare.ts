@@ -12,7 +12,7 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ResolvedTool, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import { markOutsideSchema } from '../schema/outside-schema.ts'
-import { sampledScorers } from '../scorers/sampling.ts'
+import { selectScorers, scorersOfCall } from '../scorers/sampling.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest } from '../thread/runtime/runnable.ts'
 import { lostContext } from '../thread/send/stored-options.ts'
@@ -144,16 +144,37 @@ async function resolveSetup(
     inputCount: request.inputCount,
     stepsDone: request.stepsDone,
   }
-  if (config.scorers && request.fence) {
-    const sampled = sampledScorers(await resolveScorers(config, requestContext, agent.id), request.runId)
-    const about = { ...request.trace?.ids, ...(edited ? { agentVersion: edited.edit.version } : {}) }
-    const rows = sampled.map(({ id, version }) => ({ scorerId: id, version, ...about }))
-    if (rows.length > 0) setup.scores = { rows, onStored: () => site.scoring.wake() }
-  }
+  const scores = await scoresOf(config, agent, options, request, site, edited?.edit.version)
+  if (scores) setup.scores = scores
   if (edited) setup.edit = edited.edit
   if (request.threadId !== undefined) setup.threadId = request.threadId
   if (request.resourceId !== undefined) setup.resourceId = request.resourceId
   return setup
+}
+
+/** The work to score the run: by the scorers of the call, else by those of the agent. */
+async function scoresOf(
+  config: AgentConfig, agent: Runnable, { scorers: called, requestContext }: ResolvedOptions, request: RunRequest, site: Site,
+  agentVersion: number | undefined,
+): Promise<PreparedRun['scores']> {
+  const { runId, threadId, resourceId, fence, trace } = request
+  if (called && Object.keys(called).length > 0 && !fence) {
+    const message = 'scorers have no effect: runs without a thread are not scored. Pass memory: { thread, resource }.'
+    throw new HeedError('invalid_argument', message, { details: { option: 'scorers' } })
+  }
+  if (!fence || threadId === undefined || resourceId === undefined || !(called ?? config.scorers)) return undefined
+  const own = await resolveScorers(config, requestContext, agent.id)
+  const selected = selectScorers(called ? scorersOfCall(called, own, site.scorers) : own, runId, {
+    requestContext: requestContext.all, entity: { id: agent.id, name: agent.name }, entityType: 'agent', source: 'live', threadId,
+    resourceId,
+  })
+  if (selected.length === 0) return undefined
+  const about = { ...trace?.ids, ...(agentVersion === undefined ? {} : { agentVersion }) }
+  return {
+    rows: ({ status }) => selected.flatMap(({ scorer: { id, version }, on }) =>
+      on.some((end) => end === status) ? [{ scorerId: id, version, ...about }] : []),
+    onStored: () => site.scoring.wake(),
+  }
 }
 
 /** The model of a voice session on the thread, unless the call names another one or asks for an object. */

@@ -51,6 +51,8 @@ export type HeedErrorCode =
   // Scorers
   /** A stage of a scorer threw, or its judge gave no valid answer. */
   | 'scorer_failed'
+  /** The Heed and the agent have no scorer of this key or id. */
+  | 'unknown_scorer'
   // Versions of agents
   /** Another version or release was stored since the one that the caller has read. */
   | 'edit_conflict'

@@ -12,7 +12,8 @@ import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import type { CedarPolicies } from '../policy/policies.ts'
-import type { ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
+import type { ScorerLike } from '../scorers/contract.ts'
+import type { ScoreRow } from '../store/contract/scores.ts'
 import type { Storage } from '../store/contract/storage.ts'
 import { RunSlotPool, type RunLimits } from '../thread/runtime/run-slots.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
@@ -20,6 +21,10 @@ import { Sites, type Site } from './site.ts'
 import { Channels } from './channels.ts'
 import { receivePolicyOf, toolPolicyOf } from './agent-policy.ts'
 import { checkPolicies, withDeadline, type Policies } from './policies.ts'
+import {
+  backfillScores, countScores, listScores, retryScores, saveScore, scorersById, type ScoreBackfill, type ScoreInput,
+  type ScoreListQuery, type ScorePage, type ScoreRetry,
+} from './scores.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
@@ -32,16 +37,21 @@ export interface HeedWorkflow {
   register(): ThreadRuntime | undefined
   /** @internal Makes the schedules of the store those of the code. */
   reconcile?(): Promise<void>
+  /** @internal The scorers of its steps. */
+  stepScorers?(): readonly ScorerLike[]
 }
 
 /** The parts of a Heed. */
 export interface HeedConfig<
-  Agents extends Record<string, Agent> = Record<string, Agent>, Workflows extends Record<string, HeedWorkflow> =
-    Record<string, HeedWorkflow>,
+  Agents extends Record<string, Agent> = Record<string, Agent>,
+  Workflows extends Record<string, HeedWorkflow> = Record<string, HeedWorkflow>,
+  Scorers extends Record<string, ScorerLike> = Record<string, ScorerLike>,
 > {
   agents?: Agents
   /** Workflows whose runs are in the storage: made with `createWorkflow` of `heed/workflows`. */
   workflows?: Workflows
+  /** Scorers that calls and `backfillScores()` may name by their ids: made with `createScorer` of `heed/scorers`. */
+  scorers?: Scorers
   /** Stores the threads. Defaults to the file `./heed.db`. */
   storage?: Storage
   /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
@@ -97,15 +107,9 @@ export interface TickResult {
   pruned: number
 }
 
-/** A page of scores. `next` is the `before` of the next page. */
-export interface ScorePage {
-  scores: ScoreRow[]
-  next?: number | undefined
-}
-
 const known = [
-  'agents', 'workflows', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'editor', 'sources', 'logger', 'tracing',
-  'clock',
+  'agents', 'workflows', 'scorers', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'editor', 'sources', 'logger',
+  'tracing', 'clock',
 ]
 
 /** How long a close waits for the delivery of events that sources have polled. */
@@ -113,8 +117,9 @@ const sourcesMs = 5_000
 
 /** The agents of a program and the storage of their threads. */
 export class Heed<
-  Agents extends Record<string, Agent> = Record<string, Agent>, Workflows extends Record<string, HeedWorkflow> =
-    Record<string, HeedWorkflow>,
+  Agents extends Record<string, Agent> = Record<string, Agent>,
+  Workflows extends Record<string, HeedWorkflow> = Record<string, HeedWorkflow>,
+  Scorers extends Record<string, ScorerLike> = Record<string, ScorerLike>,
 > {
   readonly logger: Logger
   readonly clock: Clock
@@ -130,6 +135,9 @@ export class Heed<
   readonly channels: Channels
   readonly #agents: Agents
   readonly #workflows: Workflows
+  readonly #scorers: Scorers
+  /** @internal Its scorers by their ids. */
+  readonly scorers: ReadonlyMap<string, ScorerLike>
   readonly #editor: HeedEditor | undefined
   /** Agents that named this Heed themselves, by their ids. */
   readonly #joined = new Map<string, Agent>()
@@ -139,7 +147,7 @@ export class Heed<
   /** The last failure of a start in the background. */
   #reported: string | undefined
 
-  constructor(config: HeedConfig<Agents, Workflows> = {}) {
+  constructor(config: HeedConfig<Agents, Workflows, Scorers> = {}) {
     checkNames('new Heed()', config, known)
     checkParts(config)
     checkTracing(config.tracing)
@@ -152,6 +160,8 @@ export class Heed<
     this.policies = policies
     if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesFor !== 'function')
       throw refused('editor', 'an editor of heed/editor: new HeedEditor()')
+    this.#scorers = config.scorers ?? ({} as Scorers)
+    this.scorers = scorersById(config.scorers)
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)
       throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
@@ -162,6 +172,7 @@ export class Heed<
       runSlots: new RunSlotPool(config.limits),
       inbox,
       editor: config.editor,
+      scorers: this.scorers,
       hasChannels: () => this.channels.size > 0,
       onOpen: () => this.#onStorageOpen(),
       ...(config.storage ? { storage: config.storage } : {}),
@@ -206,13 +217,7 @@ export class Heed<
 
   /** The workflow under this key of `workflows`. */
   getWorkflow<Key extends keyof Workflows & string>(key: Key): Workflows[Key] {
-    const workflow = Object.hasOwn(this.#workflows, key) ? this.#workflows[key] : undefined
-    if (!workflow)
-      throw new HeedError('unknown_workflow', `There is no workflow '${String(key)}'. Known: ${Object.keys(this.#workflows).join(', ')
-        || 'none'}.`, {
-        details: { workflow: key },
-      })
-    return workflow
+    return ofKey('workflow', this.#workflows, key)
   }
 
   /** @internal The workflow with this id, else the one under this key. */
@@ -232,6 +237,22 @@ export class Heed<
     return { ...this.#workflows }
   }
 
+  /** The scorer under this key of `scorers`. */
+  getScorer<Key extends keyof Scorers & string>(key: Key): Scorers[Key] {
+    return ofKey('scorer', this.#scorers, key)
+  }
+
+  getScorerById(id: string): ScorerLike {
+    const scorer = this.scorers.get(id)
+    if (scorer) return scorer
+    throw new HeedError('unknown_scorer', `There is no scorer with the id '${String(id)}'.`, { details: { scorerId: id } })
+  }
+
+  /** The scorers that were passed to it. Those of an agent are listed by the agent. */
+  listScorers(): Scorers {
+    return { ...this.#scorers }
+  }
+
   /** The editor of its agents. Throws where it has none. */
   getEditor(): HeedEditor {
     if (this.#editor) return this.#editor
@@ -240,13 +261,7 @@ export class Heed<
 
   /** The agent under this key of `agents`; one that was created with `new Agent({ heed })` has its id as key. */
   getAgent<Key extends keyof Agents & string>(key: Key): Agents[Key] {
-    const agents = this.listAgents()
-    const agent = Object.hasOwn(agents, key) ? agents[key] : undefined
-    if (!agent)
-      throw new HeedError('unknown_agent', `There is no agent '${String(key)}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, {
-        details: { agent: key },
-      })
-    return agent
+    return ofKey('agent', this.listAgents(), key)
   }
 
   getAgentById(id: string): Agent {
@@ -395,14 +410,28 @@ export class Heed<
   }
 
   /** Scores of runs, the newest first; of the storage of the agent that is named, else of the Heed's own. Up to `limit`; 100 by default. */
-  async listScores(query: Partial<ScoreQuery> = {}): Promise<ScorePage> {
-    checkNames('listScores()', query, ['threadId', 'resourceId', 'runId', 'agentId', 'scorerId', 'state', 'before', 'limit'])
-    const { limit = 100, agentId } = query
-    checkWhole('limit', limit, 1)
-    const { threads } = agentId === undefined ? this.sites.of() : this.getAgentById(agentId).site()
-    await threads.open()
-    const { scores, more } = await threads.store.listScores({ ...query, limit })
-    return { scores, ...(more ? { next: scores.at(-1)?.key } : {}) }
+  listScores(query: ScoreListQuery = {}): Promise<ScorePage> {
+    return listScores(this, query)
+  }
+
+  /** How many scores there are. */
+  countScores(query: Omit<ScoreListQuery, 'before' | 'limit' | 'offset'> = {}): Promise<number> {
+    return countScores(this, query)
+  }
+
+  /** Stores the score that a person or another program gives a run on a thread, beside those of scorers. */
+  saveScore(score: ScoreInput): Promise<ScoreRow> {
+    return saveScore(this, score)
+  }
+
+  /** Has failed scores made again. Returns how many; up to `limit`, 100 by default, the newest first. */
+  retryScores(query: ScoreRetry = {}): Promise<number> {
+    return retryScores(this, query)
+  }
+
+  /** Has runs that ended before scored, as new ones are: in the background, each once. `runs` were selected, `added` had no score yet. */
+  backfillScores(backfill: ScoreBackfill): Promise<{ runs: number; added: number }> {
+    return backfillScores(this, backfill)
   }
 
   /** The sites of all agents, with the agents registered there: a sweep continues threads of registered agents only. */
@@ -490,7 +519,7 @@ function checkParts(config: HeedConfig): void {
     const fits = isObject(value) && methods.every((method) => typeof value[method] === 'function')
     if (value !== undefined && !fits) throw refused(part, wanted)
   }
-  for (const part of ['agents', 'workflows'] as const)
+  for (const part of ['agents', 'workflows', 'scorers'] as const)
     if (config[part] !== undefined && !isObject(config[part])) throw refused(part, `an object of ${part} by their names`)
   for (const part of ['sources', 'channels'] as const)
     if (config[part] !== undefined && !Array.isArray(config[part])) throw refused(part, `a list of ${part}`)
@@ -501,6 +530,13 @@ function checkLimits(limits: unknown): void {
   const names = ['runs', 'waitingRuns']
   checkNames('limits', limits, names)
   for (const [name, value] of Object.entries(limits as object)) if (value !== undefined) checkWhole(`limits.${name}`, value, 1)
+}
+
+/** Throws where there is none, with the known keys. */
+function ofKey<All extends object, Key extends keyof All & string>(kind: 'agent' | 'scorer' | 'workflow', all: All, key: Key): All[Key] {
+  if (Object.hasOwn(all, key)) return all[key]
+  const known = Object.keys(all).join(', ') || 'none'
+  throw new HeedError(`unknown_${kind}`, `There is no ${kind} '${String(key)}'. Known: ${known}.`, { details: { [kind]: key } })
 }
 
 function sum(counts: readonly number[]): number {

@@ -7,6 +7,7 @@ import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
 import type { ToolPolicy } from '../run/loop/run-contract.ts'
 import { Schedules } from '../schedule/schedules.ts'
+import type { ScorerLike } from '../scorers/contract.ts'
 import { Scoring } from '../scorers/scoring.ts'
 import { notificationStoreOf, scheduleStoreOf, storageKey, threadStoreOf, watchStoreOf, type Storage } from '../store/contract/storage.ts'
 import { defaultStorageKey, defaultStorage } from '../store/default.ts'
@@ -27,6 +28,8 @@ interface SiteOptions {
   bus?: Bus
   runSlots?: RunSlotPool
   editor?: RunEditor | undefined
+  /** The scorers of the Heed, by their ids. */
+  scorers?: ReadonlyMap<string, ScorerLike>
   inbox?: InboxSettings
   receivePolicy?: ReceivePolicy | undefined
   /** The categories that the policies of a resource name. */
@@ -55,6 +58,8 @@ export class Site implements RunEnvironment {
   readonly watches: Watches
   readonly pruner: Pruner
   readonly threadChanges: ThreadChanges
+  /** The scorers of the Heed, by their ids. */
+  readonly scorers: ReadonlyMap<string, ScorerLike>
   /** Scores the runs of agents that have scorers. */
   readonly scoring: Scoring
   readonly ephemeralRuns = new EphemeralRuns()
@@ -74,6 +79,7 @@ export class Site implements RunEnvironment {
     this.key = key
     this.editor = options.editor
     this.toolPolicy = options.toolPolicy
+    this.scorers = options.scorers ?? new Map()
     this.#given = storage
     this.threads = new ThreadRuntime({
       store: async () => threadStoreOf(await this.storage()),
@@ -97,7 +103,7 @@ export class Site implements RunEnvironment {
       hasChannelsElsewhere: options.hasChannels,
     })
     this.pruner = new Pruner(this.threads, () => this.storage())
-    this.scoring = new Scoring(this.threads, settings)
+    this.scoring = new Scoring(this.threads, settings, this.scorers)
     this.threadChanges = new ThreadChanges(async () => {
       await this.threads.open()
       return this.threads

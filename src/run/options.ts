@@ -3,6 +3,7 @@ import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { Schema } from '../schema/schema.ts'
+import type { CallScorers } from '../scorers/contract.ts'
 import type { Chunk } from '../message/chunk.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import type { ModelConfig, ModelSettings } from './model/model.ts'
@@ -160,6 +161,8 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
    * prompt blocks. See `heed/editor`.
    */
   agentVersion?: number | 'draft'
+  /** Score this run with these scorers in place of those of the agent; `{}`: with none. Each is one of the Heed or the agent, or its id. */
+  scorers?: CallScorers
   /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean
   onChunk?: (chunk: Chunk) => void | Promise<void>
@@ -170,7 +173,7 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
 }
 
 /** The default options of an agent's calls. Its memory may leave the thread to the call. */
-export interface DefaultOptions extends Omit<AgentExecutionOptions, 'runId' | 'memory'> {
+export interface DefaultOptions extends Omit<AgentExecutionOptions, 'runId' | 'scorers' | 'memory'> {
   memory?: Partial<MemoryTarget>
 }
 

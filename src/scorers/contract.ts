@@ -11,13 +11,25 @@ export interface AgentScorerInput {
   systemMessages: string[]
 }
 
-/** A tool call of a run, for scorers of type `trajectory`. */
+/** A tool call of an agent, or a step of a workflow, for scorers of type `trajectory`. */
 export interface TrajectoryStep {
-  stepType: 'tool_call'
+  stepType: 'tool_call' | 'workflow_step'
+  /** The name of the tool, or the id of the step. */
   name: string
+  /** The arguments of the tool, or the input of the step. */
   toolArgs: unknown
+  /** What the tool or the step gave. */
   toolResult?: unknown
   success: boolean
+  /** Of steps of workflows. */
+  durationMs?: number
+}
+
+/** A step that a run should make. */
+export interface ExpectedStep {
+  name: string
+  /** Values that the arguments must have. */
+  toolArgs?: unknown
 }
 
 /** What a run took. */
@@ -35,6 +47,8 @@ export interface ScorerRun<Input = unknown, Output = unknown> {
   output: Output
   /** The answer that was expected, for scorers that compare. */
   groundTruth?: unknown
+  /** The steps that were expected. */
+  expectedTrajectory?: readonly ExpectedStep[]
   /** Values of the request, as plain JSON. */
   requestContext?: Readonly<Record<string, unknown>>
   /** Defaults to a new id. */
@@ -95,12 +109,67 @@ export interface ScorerLike {
 /** Which runs are scored. `ratio`: this share of all runs, the same runs for every scorer with this rate. `none`: no sampling, all runs. */
 export type ScorerSampling = { type: 'ratio'; rate: number } | { type: 'none' }
 
-/** A scorer of an agent. Its runs on threads are scored after they finished, by any process of the agent. */
-export interface AgentScorerEntry {
-  scorer: ScorerLike
+/** How a run ended that a scorer may score. */
+export type ScoredEnd = 'finished' | 'failed' | 'aborted'
+
+/** What a field of a run is compared with. */
+export type ScorerFilterValue = string | number | boolean | null
+
+/** Tests of one field. All of them must hold. */
+export interface ScorerFilterTests {
+  eq?: ScorerFilterValue
+  ne?: ScorerFilterValue
+  lt?: number | string
+  lte?: number | string
+  gt?: number | string
+  gte?: number | string
+  in?: readonly ScorerFilterValue[]
+  notIn?: readonly ScorerFilterValue[]
+  /** Whether there is such a field. */
+  exists?: boolean
+  notExists?: boolean
+  truthy?: boolean
+  falsy?: boolean
+}
+
+/** A field of a run that filters name. */
+export type ScorerFilterField = `requestContext.${string}` | `entity.${string}` | 'entityType' | 'source' | 'threadId' | 'resourceId'
+
+/**
+ * Which runs are scored, as JSON: `{ 'requestContext.plan': { in: ['team', 'pro'] } }`. Of several fields and tests, all must hold. A
+ * field that the run does not have meets `ne`, `notIn`, `notExists` and `falsy` alone.
+ */
+export type ScorerFilter =
+  | { readonly and: readonly ScorerFilter[] }
+  | { readonly or: readonly ScorerFilter[] }
+  | { readonly not: ScorerFilter }
+  | { readonly [Field in ScorerFilterField]?: ScorerFilterTests }
+
+/** Which runs a scorer scores. */
+export interface ScorerSelection {
+  /** Asked before the sample is taken. Defaults to all runs. */
+  filter?: ScorerFilter
   /** Defaults to all runs. */
   sampling?: ScorerSampling
 }
 
+/** A scorer of an agent. Its runs on threads are scored after they ended, by any process of the agent. */
+export interface AgentScorerEntry extends ScorerSelection {
+  scorer: ScorerLike
+  /** The ends that are scored. Defaults to `['finished']`. */
+  on?: readonly ScoredEnd[]
+}
+
 /** The scorers of an agent, by names of your choice. Undefined entries are left out. */
 export type AgentScorers = Record<string, AgentScorerEntry | undefined>
+
+/** The scorers of a step of a workflow, by names of your choice. Each gets the input and the output of the step. */
+export type StepScorers = Readonly<Record<string, (ScorerSelection & { scorer: ScorerLike }) | undefined>>
+
+/** A scorer of one call: a scorer that the agent or the Heed has, or the id of one. */
+export interface CallScorerEntry extends Omit<AgentScorerEntry, 'scorer'> {
+  scorer: ScorerLike | string
+}
+
+/** The scorers of one call, in place of those of the agent. */
+export type CallScorers = Record<string, CallScorerEntry | undefined>

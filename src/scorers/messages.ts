@@ -22,6 +22,22 @@ export function trajectoryOf(messages: readonly Message[]): TrajectoryStep[] {
   }))
 }
 
+/** The steps of an output: the tool calls of messages, or a trajectory as it is. Undefined for other values. */
+export function stepsIn(output: unknown): TrajectoryStep[] | undefined {
+  if (isMessages(output)) return trajectoryOf(output)
+  const isTrajectory = Array.isArray(output) && output.every((one) => isObject(one) && 'stepType' in one)
+  return isTrajectory ? (output as TrajectoryStep[]) : undefined
+}
+
+/** Whether `value` has everything that `part` has. */
+export function hasPart(value: unknown, part: unknown): boolean {
+  if (Array.isArray(part)) {
+    return Array.isArray(value) && value.length === part.length && part.every((one, index) => hasPart(value[index], one))
+  }
+  if (!isObject(part)) return value === part
+  return isObject(value) && Object.entries(part).every(([name, one]) => Object.hasOwn(value, name) && hasPart(value[name], one))
+}
+
 /** What an answer may rest on: the results of its tools, and what the prompt had of history. */
 export function groundsOf(input: unknown, output: unknown): string[] {
   const results = isMessages(output) ? output.flatMap(toolInvocations) : []
@@ -35,7 +51,7 @@ export function isAgentInput(input: unknown): input is AgentScorerInput {
   return isObject(input) && isMessages(input.inputMessages) && Array.isArray(input.systemMessages)
 }
 
-function isMessages(value: unknown): value is Message[] {
+export function isMessages(value: unknown): value is Message[] {
   return Array.isArray(value) && value.every((one) => isObject(one) && isObject(one.content) && Array.isArray(one.content.parts))
 }
 

@@ -1,4 +1,4 @@
-import { copyPlain } from '../base/json.ts'
+import { copyPlain, isObject } from '../base/json.ts'
 import type { Usage } from '../message/chunk.ts'
 import { joinRows } from '../message/join.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -45,6 +45,17 @@ export async function readStoredRun(store: ThreadStore, { threadId, resourceId, 
         : {}),
     },
   }
+}
+
+/** A step of a run of a workflow, as it is stored. Undefined where it was deleted. */
+export async function readStoredStep(
+  store: ThreadStore, { threadId, resourceId, runId }: ScoreRow, path: string,
+): Promise<(Pick<ScorerRun, 'input' | 'output'> & { runId: string; requestContext: Record<string, unknown> }) | undefined> {
+  const run = await store.getWorkflowRun({ threadId, resourceId })
+  const step = run?.steps.find((row) => row.path === path)
+  if (!run || !step) return undefined
+  const { requestContext } = run.head
+  return { runId, input: step.input, output: step.output, requestContext: isObject(requestContext) ? requestContext : {} }
 }
 
 /** The run for one scorer, as a copy. What the scorer does not read is not copied. */

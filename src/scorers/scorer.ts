@@ -1,5 +1,5 @@
 import { checkName, checkNames, checkText, refused } from '../base/arguments.ts'
-import { describe, HeedError } from '../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { isObject } from '../base/json.ts'
 import type { Usage } from '../message/chunk.ts'
@@ -12,7 +12,9 @@ import { askJudge, checkJudge, type JudgeConfig } from './judge.ts'
 /** The shape of the runs that a scorer scores: those of an agent, its tool calls, or pairs of input and output that match schemas. */
 export type ScorerType = 'agent' | 'trajectory' | { input: Schema; output: Schema }
 
-type InputOf<Type> = Type extends 'agent' | 'trajectory' ? AgentScorerInput : Type extends { input: infer S } ? InferOutput<S> : unknown
+type InputOf<Type> = Type extends 'agent' ? AgentScorerInput
+  : Type extends 'trajectory' ? unknown
+  : Type extends { input: infer S } ? InferOutput<S> : unknown
 type OutputOf<Type> = Type extends 'agent' ? Message[]
   : Type extends 'trajectory' ? TrajectoryStep[]
   : Type extends { output: infer S } ? InferOutput<S>
@@ -32,7 +34,12 @@ export interface ScorerConfig<Type extends ScorerType | undefined = undefined> {
   better?: 'higher' | 'lower'
   /** The model of the stages that have a prompt. */
   judge?: JudgeConfig
+  /** Called with the run before its first stage, and returns what the stages get: see `filterRun()`. */
+  prepareRun?: (run: PreparedRun<Type>) => PreparedRun<Type> | Promise<PreparedRun<Type>>
 }
+
+/** A run as the stages of a scorer of this type get it. */
+export type PreparedRun<Type extends ScorerType | undefined> = ScorerRun<InputOf<Type>, OutputOf<Type>> & { runId: string }
 
 /** What a stage receives: the run, and what the stages before returned. */
 export interface StageContext<Input, Output, Results> {
@@ -107,8 +114,9 @@ interface AnyJudged {
 export function createScorer<const Type extends ScorerType | undefined = undefined>(
   config: ScorerConfig<Type>,
 ): ScorerDraft<InputOf<Type>, OutputOf<Type>> {
-  checkScorer(config)
-  return new ScorerDraft(config, {})
+  const own = config as object as ScorerConfig<ScorerType | undefined>
+  checkScorer(own)
+  return new ScorerDraft(own, {})
 }
 
 /** A scorer before its score. Each call returns a new one. */
@@ -194,11 +202,13 @@ export class Scorer<Input = unknown, Output = unknown, Results extends StageResu
 
   /** Scores a run. Rejects with `scorer_failed`, which names the stage, where a stage throws or a judge gives no valid answer. */
   async run(run: ScorerRun<Input, Output>): Promise<ScorerResult> {
-    checkNames('scorer.run()', run, ['input', 'output', 'groundTruth', 'requestContext', 'runId', 'metrics', 'abortSignal'])
+    checkNames('scorer.run()', run, runNames)
     const { runId = newId() } = run
     const context = { run: { ...run, runId }, results: {} as StageResults }
     await this.#validate(context.run)
     const scoring = new Scoring(this.id, context, this.#config.judge)
+    const { prepareRun } = this.#config
+    if (prepareRun) context.run = (await scoring.prepare(() => prepareRun(context.run))) as typeof context.run
     for (const name of ['preprocess', 'analyze'] as const) {
       const stage = this.#stages[name]
       if (!stage) continue
@@ -264,8 +274,19 @@ class Scoring {
       return value
     } catch (error) {
       if (this.#context.run.abortSignal?.aborted) throw error
-      throw this.#failed(name, describe(error), error)
+      throw this.#failed(name, whyOf(error), error)
     }
+  }
+
+  /** What the stages get, in place of the run. */
+  async prepare(prepare: () => unknown): Promise<unknown> {
+    const prepared = await Promise.resolve().then(prepare).catch((error: unknown) => {
+      throw this.#failed('preprocess', `prepareRun: ${describe(error)}`, error)
+    })
+    if (!isObject(prepared)) throw this.#failed('preprocess', 'prepareRun returned no run')
+    const { run } = this.#context
+    Object.assign(this.#context, { run: { ...prepared, runId: run.runId, ...(run.abortSignal ? { abortSignal: run.abortSignal } : {}) } })
+    return this.#context.run
   }
 
   async score(stage: AnyStage): Promise<number | NotScorable> {
@@ -301,6 +322,12 @@ class Scoring {
   }
 }
 
+/** With what a judge answered, where that is not valid. */
+function whyOf(error: unknown): string {
+  const text = isHeedError(error) && error.code === 'structured_output_invalid' ? error.details?.text : undefined
+  return typeof text === 'string' ? `${describe(error)} It answered: ${text.slice(0, 500)}` : describe(error)
+}
+
 function addUsage(sum: Usage | undefined, more: Usage): Usage {
   if (!sum) return { ...more }
   const added = { ...sum }
@@ -308,14 +335,17 @@ function addUsage(sum: Usage | undefined, more: Usage): Usage {
   return added
 }
 
-const configNames = ['id', 'name', 'description', 'type', 'version', 'better', 'judge']
+const runNames = ['input', 'output', 'groundTruth', 'expectedTrajectory', 'requestContext', 'runId', 'metrics', 'abortSignal']
+const configNames = ['id', 'name', 'description', 'type', 'version', 'better', 'judge', 'prepareRun']
 
 function checkScorer(config: ScorerConfig<ScorerType | undefined>): void {
   checkNames('createScorer()', config, configNames)
   checkName('id of a scorer', config.id)
   const of = `of scorer '${config.id}'`
   checkText(`description ${of}`, config.description)
-  const { name, version, better, type, judge } = config
+  const { name, version, better, type, judge, prepareRun } = config
+  if (prepareRun !== undefined && typeof prepareRun !== 'function')
+    throw refused(`prepareRun ${of}`, 'a function, such as filterRun({ … })')
   if (name !== undefined) checkText(`name ${of}`, name)
   if (version !== undefined) checkName(`version ${of}`, version)
   if (better !== undefined && better !== 'higher' && better !== 'lower') throw refused(`better ${of}`, "'higher' or 'lower'")

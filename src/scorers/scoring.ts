@@ -2,22 +2,24 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
 import { untilAborted } from '../base/promises.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { Message } from '../message/message.ts'
 import { restoreOptions } from '../thread/send/stored-options.ts'
 import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Dispatcher, type Dispatched, type DispatchSettings } from '../schedule/dispatcher.ts'
-import type { ScoreQuery, ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
+import type { ScoreRow, ScoreSettlement } from '../store/contract/scores.ts'
 import { Operation } from '../tracing/operation.ts'
 import { telemetryFor } from '../tracing/telemetry.ts'
 import { checkedResult } from './checked-result.ts'
 import type { AgentScorers, ScorerLike, ScorerResult, ScorerRun } from './contract.ts'
 import { trajectoryOf } from './messages.ts'
-import { copyForScorer, readStoredRun, type StoredRun } from './scored-run.ts'
+import { copyForScorer, readStoredRun, readStoredStep } from './scored-run.ts'
 
-/** A run with what its scorers are found by. */
-interface ReadRun extends StoredRun {
-  options: AgentExecutionOptions
+/** A run, or a step of a workflow, with what its scorers are found by. */
+interface ReadRun {
+  /** A copy of its own for each scorer: one that changes what it gets changes nothing for the others. */
+  copy(): ScorerRun
+  requestContext: Readonly<Record<string, unknown>>
   scorers: AgentScorers
 }
 
@@ -38,16 +40,19 @@ const quietMs = 1_000
 export class Scoring implements BackgroundService {
   readonly #runtime: ThreadRuntime
   readonly #dispatcher: Dispatcher
+  /** The scorers of the Heed, by their ids: calls may name them. */
+  readonly #registered: ReadonlyMap<string, ScorerLike>
   /** What ends the scorers that work. */
   readonly #working = new Set<AbortController>()
   #closed = false
   /** How many scores the next claim takes. */
   #claimed = mostClaimed
   /** The run that was scored last: the next claim may have other scorers of it. */
-  #justRead: { runId: string; found: ReadRun | undefined } | undefined
+  #justRead: { about: string; found: ReadRun | undefined } | undefined
 
-  constructor(runtime: ThreadRuntime, settings: DispatchSettings) {
+  constructor(runtime: ThreadRuntime, settings: DispatchSettings, registered: ReadonlyMap<string, ScorerLike>) {
     this.#runtime = runtime
+    this.#registered = registered
     this.#dispatcher = new Dispatcher(runtime, { ...settings, batchSize: mostClaimed, cron: undefined }, {
       dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => runtime.store.nextScoreDue(this.#agentIds()),
@@ -57,10 +62,6 @@ export class Scoring implements BackgroundService {
   /** A run that is to be scored has ended. */
   wake(): void {
     this.#dispatcher.wakeAt(this.#runtime.clock.now() + quietMs)
-  }
-
-  list(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
-    return this.#runtime.store.listScores(query)
   }
 
   // For the runtime
@@ -129,19 +130,33 @@ export class Scoring implements BackgroundService {
 
   /** The scorers of a run read it once. */
   async #read(row: ScoreRow): Promise<() => Promise<ReadRun | undefined>> {
-    if (this.#justRead?.runId === row.runId) {
+    const about = `${row.runId} ${row.stepPath ?? ''}`
+    if (this.#justRead?.about === about) {
       const { found } = this.#justRead
       return () => Promise.resolve(found)
     }
     try {
-      const stored = await readStoredRun(this.#runtime.store, row)
-      const { options } = restoreOptions(stored?.run.options ?? {}, undefined)
-      const found = stored && { ...stored, options, scorers: (await this.#runtime.agent(row.agentId).scorers?.(options)) ?? {} }
-      this.#justRead = { runId: row.runId, found }
+      const found = await (row.stepPath === undefined ? this.#readRun(row) : this.#readStep(row, row.stepPath))
+      this.#justRead = { about, found }
       return () => Promise.resolve(found)
     } catch (error) {
       return () => Promise.reject(error)
     }
+  }
+
+  async #readRun(row: ScoreRow): Promise<ReadRun | undefined> {
+    const stored = await readStoredRun(this.#runtime.store, row)
+    if (!stored) return undefined
+    const { options } = restoreOptions(stored.run.options, undefined)
+    const scorers = (await this.#runtime.agent(row.agentId).scorers?.(options)) ?? {}
+    return { copy: () => copyForScorer(stored), requestContext: options.requestContext?.toJSON() ?? {}, scorers }
+  }
+
+  async #readStep(row: ScoreRow, path: string): Promise<ReadRun | undefined> {
+    const stored = await readStoredStep(this.#runtime.store, row, path)
+    if (!stored) return undefined
+    const { requestContext, ...step } = stored
+    return { copy: () => structuredClone(step), requestContext, scorers: this.#runtime.agent(row.agentId).stepScorers?.(path) ?? {} }
   }
 
   /** Scores a run. A process that closes leaves its claims, which expire. */
@@ -151,9 +166,10 @@ export class Scoring implements BackgroundService {
       return [{ row, settlement: settlementOf(await this.#traced(row, async () => this.#score(row, await read()))) }]
     } catch (error) {
       if (this.#closed) return []
-      const { scorerId, runId, attempts } = row
+      const { scorerId, runId, attempts, retries = 0 } = row
       logger.warn('a run could not be scored', { scorerId, runId, attempts, error: describe(error) })
-      const retryAt = attempts < maxAttempts ? clock.now() + Math.min(longestRetryMs, firstRetryMs * 4 ** (attempts - 1)) : undefined
+      const delay = Math.min(longestRetryMs, firstRetryMs * 4 ** ((attempts - 1) % maxAttempts))
+      const retryAt = attempts < maxAttempts * (1 + retries) ? clock.now() + delay : undefined
       return [{ row, settlement: { state: 'failed', error: errorOf(error), ...(retryAt === undefined ? {} : { retryAt }) } }]
     }
   }
@@ -189,12 +205,11 @@ export class Scoring implements BackgroundService {
   }
 
   async #score(row: ScoreRow, found: ReadRun | undefined): Promise<ScorerResult> {
-    if (!found) return { runId: row.runId, notScorable: { step: 'preprocess', reason: 'The rows of the run were deleted.' } }
-    const scorer = scorerOf(row, found.scorers)
-    // A scorer that changes what it gets changes nothing for the others.
-    const scored = copyForScorer(found)
-    const output = scorer.type === 'trajectory' ? trajectoryOf(scored.output) : scored.output
-    const requestContext = found.options.requestContext?.toJSON() ?? {}
+    if (!found) return { runId: row.runId, notScorable: { step: 'preprocess', reason: 'What the run read or answered is not stored.' } }
+    const scorer = this.#scorerOf(row, found.scorers)
+    const scored = found.copy()
+    const output = scorer.type === 'trajectory' ? trajectoryOf(scored.output as Message[]) : scored.output
+    const { requestContext } = found
     const stop = new AbortController()
     this.#working.add(stop)
     const late = () => stop.abort(new HeedError('scorer_failed', `No score after ${longestMs} ms.`))
@@ -209,9 +224,17 @@ export class Scoring implements BackgroundService {
     }
   }
 
-  /** The agents of this process that have scorers. Without one, nothing is read. */
+  #scorerOf({ agentId, scorerId, version }: ScoreRow, scorers: AgentScorers): ScorerLike {
+    const known = [...Object.values(scorers).flatMap((entry) => entry?.scorer ?? []), ...this.#registered.values()]
+    const scorer = known.find((one) => one.id === scorerId && one.version === version)
+    if (scorer) return scorer
+    throw new HeedError('scorer_failed', `Agent '${agentId}' has no scorer '${scorerId}' of version '${version}' in this process.`)
+  }
+
+  /** The agents of this process whose runs may have scores to make. Without one, nothing is read. */
   #agentIds(): string[] {
-    return this.#runtime.agentIds().filter((id) => this.#runtime.agent(id).scorers !== undefined)
+    const ids = this.#runtime.agentIds()
+    return this.#registered.size > 0 ? ids : ids.filter((id) => this.#runtime.agent(id).scorers !== undefined)
   }
 }
 
@@ -230,12 +253,6 @@ function closed(): HeedError {
 function notBegun(row: ScoreRow, now: number): Settled[] {
   const error = { code: 'scorer_failed', message: 'Not begun: other scorers took too long.' }
   return [{ row, settlement: { state: 'failed', error, retryAt: now } }]
-}
-
-function scorerOf({ agentId, scorerId, version }: ScoreRow, scorers: AgentScorers): ScorerLike {
-  const entry = Object.values(scorers).find((one) => one?.scorer.id === scorerId && one.scorer.version === version)
-  if (entry) return entry.scorer
-  throw new HeedError('scorer_failed', `Agent '${agentId}' has no scorer '${scorerId}' of version '${version}' in this process.`)
 }
 
 function settlementOf(result: ScorerResult): ScoreSettlement {

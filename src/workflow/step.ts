@@ -5,6 +5,8 @@ import type { ChildCall, Usage } from '../message/chunk.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
 import type { RequestContext } from '../run/request-context.ts'
+import type { StepScorers } from '../scorers/contract.ts'
+import { checkStepScorers } from '../scorers/sampling.ts'
 
 const marker = Symbol.for('heed.step')
 
@@ -25,6 +27,7 @@ export interface Step<Id extends string = string, In = never, Out = unknown, Sta
   readonly idempotent?: boolean | undefined
   readonly timeoutMs?: number | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly scorers?: StepScorers | undefined
   /** Types only. */
   readonly '~types'?: { readonly input: (input: In) => void; readonly output: Out; readonly state: (state: State) => void }
 }
@@ -151,6 +154,8 @@ export interface StepConfig<
   /** After this time the step is aborted, and the attempt has failed. No limit by default. */
   timeoutMs?: number
   metadata?: Record<string, unknown>
+  /** Score what it gives, after it has ended, in runs that are stored. */
+  scorers?: StepScorers
   execute(
     context: StepContext<InferOutput<InputSchema>, InferOutput<StateSchema>, InferInput<SuspendSchema>, InferOutput<ResumeSchema>>,
   ): InferInput<OutputSchema> | Promise<InferInput<OutputSchema>>
@@ -158,7 +163,7 @@ export interface StepConfig<
 
 export const stepNames: readonly string[] = [
   'id', 'description', 'inputSchema', 'outputSchema', 'stateSchema', 'suspendSchema', 'resumeSchema', 'requestContextSchema', 'retries',
-  'idempotent', 'timeoutMs', 'metadata', 'execute',
+  'idempotent', 'timeoutMs', 'metadata', 'scorers', 'execute',
 ]
 
 const schemaNames = ['inputSchema', 'outputSchema', 'stateSchema', 'suspendSchema', 'resumeSchema', 'requestContextSchema'] as const
@@ -178,6 +183,7 @@ export function makeStep(config: Partial<CodeStep>): CodeStep {
   if (config.timeoutMs !== undefined) checkWhole(`timeoutMs of ${who}`, config.timeoutMs, 1)
   if (config.idempotent !== undefined && typeof config.idempotent !== 'boolean')
     throw new HeedError('invalid_workflow', `idempotent of ${who} must be true or false.`)
+  if (config.scorers !== undefined) checkStepScorers(config.scorers, `scorers of ${who}`)
   const step = { ...config } as CodeStep
   Object.defineProperty(step, marker, { value: true })
   return Object.freeze(step)

@@ -309,7 +309,7 @@ describe('the definition of a workflow', () => {
       [() => createWorkflow({ id: 'x', schedule: {} } as never), 'has a schedule without a cron'],
       [() => createWorkflow({ id: 'x', options: { autoRestartActiveRuns: true } } as never), "has no 'autoRestartActiveRuns': another process always continues"],
       [() => createStep({ id: 'x' } as never), 'has no execute'],
-      [() => createStep({ id: 'x', execute: () => 1, scorers: {} } as never), "has no 'scorers'"],
+      [() => createStep({ id: 'x', execute: () => 1, scorer: {} } as never), "has no 'scorer'"],
       [() => createWorkflow({ id: 'x' }).map({ a: {} } as never), "'a' must have one of"],
     ]
     for (const [make, message] of wrong) expect(make).toThrow(message)

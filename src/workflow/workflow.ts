@@ -3,7 +3,10 @@ import { HeedError } from '../base/errors.ts'
 import { isName } from '../base/json.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../schema/schema.ts'
-import { checkGraph, describeGraph, type Ask, type Child, type DescribedNode, type Node, type WorkflowGraph } from './plan/graph.ts'
+import type { ScorerLike } from '../scorers/contract.ts'
+import {
+  checkGraph, describeGraph, stepsOf, type Ask, type Child, type DescribedNode, type Node, type WorkflowGraph,
+} from './plan/graph.ts'
 import { mappingFunction, type MappedField, type Mapping } from './mapping.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { RequestContext } from '../run/request-context.ts'
@@ -261,6 +264,11 @@ export class Workflow<
         details: { workflowId: this.id },
       },
     )
+  }
+
+  /** @internal The scorers of its steps. */
+  stepScorers(): ScorerLike[] {
+    return stepsOf(this.graph).flatMap(({ scorers = {} }) => Object.values(scorers).flatMap((entry) => entry?.scorer ?? []))
   }
 
   /** @internal As JSON, for lists of workflows. */

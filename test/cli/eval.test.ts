@@ -55,3 +55,25 @@ it('[C7.2] heed eval refuses what it cannot run, by name', async () => {
   expect(none).toMatchObject({ code: 1, errors: expect.stringContaining('exports no evaluations') as string })
   expect(count).toMatchObject({ code: 2, errors: expect.stringContaining('--concurrency') as string })
 })
+
+it('[C7.3] heed eval --junit writes the results as JUnit XML: what failed, what was missed, and texts that XML would read otherwise', async () => {
+  const { folder } = project({ 'evals.ts': evalFile(0.5).replace("throw new Error('no answer')", "throw new Error('no <b>answer</b> & \\u0007\\nmore')") })
+  expect(await heed(['eval', '--junit', 'out/eval.xml'], { cwd: folder })).toMatchObject({ code: 5 })
+  expect(readFileSync(join(folder, 'out/eval.xml'), 'utf8')).toBe(`<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="heed eval">
+  <testsuite name="short" tests="3" failures="1" errors="0">
+    <testcase classname="short" name="a"/>
+    <testcase classname="short" name="b"/>
+    <testcase classname="short" name="mean of length">
+      <failure message="0.30000000000000004, wanted at least 0.5"/>
+    </testcase>
+  </testsuite>
+  <testsuite name="failing" tests="2" failures="0" errors="1">
+    <testcase classname="failing" name="1">
+      <error message="target: no &lt;b&gt;answer&lt;/b&gt; &amp; &#10;more"/>
+    </testcase>
+    <testcase classname="failing" name="2"/>
+  </testsuite>
+</testsuites>
+`)
+})

@@ -31,7 +31,7 @@ export const calls: Calls = {
   editor: ['HeedEditor', 'PromptBlocks'],
   scorers: [
     'createScorer', 'Scorer', 'createToolCallAccuracyScorer', 'createSchemaMatchScorer', 'createLatencyScorer', 'createCostScorer', 'createAnswerRelevancyScorer',
-    'createFaithfulnessScorer', 'createHallucinationScorer', 'createBiasScorer', 'createToxicityScorer', 'createPromptAlignmentScorer', 'runEvals',
+    'createFaithfulnessScorer', 'createHallucinationScorer', 'createBiasScorer', 'createToxicityScorer', 'createPromptAlignmentScorer', 'createClassifierScorer', 'filterRun', 'runEvals',
   ],
   studio: ['studio'],
   workflows: ['Workflow', 'WorkflowRun', 'createWorkflow', 'createStep', 'cloneStep', 'cloneWorkflow'],

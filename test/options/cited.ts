@@ -104,7 +104,37 @@ export const cited: Cited[] = [
   {
     file: 'src/scorers/evals/run-evals.test.ts',
     covers: {
-      runEvals: 'target data data.file scorers scorers.scorer scorers.threshold scorers.threshold.min scorers.threshold.max gates targetOptions concurrency trials abortSignal onItemComplete',
+      runEvals: 'target data data.file scorers gates targetOptions concurrency trials abortSignal onItemComplete', EvalScorer: 'scorer threshold threshold.min threshold.max',
+    },
+  },
+  {
+    file: 'src/scorers/evals/targets.test.ts',
+    covers: {
+      runEvals: 'scorers.agent scorers.workflow scorers.steps scorers.trajectory', 'Scorer.run': 'expectedTrajectory expectedTrajectory.name expectedTrajectory.toolArgs',
+    },
+  },
+  {
+    file: 'src/scorers/builtin/checks.test.ts',
+    covers: {
+      createScorer: 'prepareRun', filterRun: 'partTypes toolNames maxRememberedMessages maxOutputMessages dropSystemMessages dropRequestContext',
+      JudgeConfig: 'inputProcessors outputProcessors maxProcessorRetries', createClassifierScorer: 'id description question choices better version model',
+    },
+  },
+  {
+    file: 'test/scorers/selection.test.ts',
+    covers: {
+      Agent: 'scorers.*.filter scorers.*.on', CallScorers: '*.scorer *.sampling *.sampling.type *.sampling.rate *.filter *.on', ScorerFilter: 'and or not', Heed: 'scorers', createStep: 'scorers scorers.*.scorer scorers.*.filter scorers.*.sampling scorers.*.sampling.type scorers.*.sampling.rate',
+      'Agent.listScorers': 'requestContext', 'Agent.generate': 'scorers', 'Agent.stream': 'scorers', 'Agent.generateLegacy': 'scorers', 'Agent.streamLegacy': 'scorers',
+      'Agent.sendMessage': 'ifIdle.streamOptions.scorers', 'Agent.queueMessage': 'ifIdle.streamOptions.scorers', 'Agent.sendSignal': 'ifIdle.streamOptions.scorers',
+      'Agent.sendStateSignal': 'ifIdle.streamOptions.scorers', 'Agent.sendNotificationSignal': 'ifIdle.streamOptions.scorers', 'Heed.listScores': 'stepId workflowId', 'Heed.countScores': 'workflowId stepId',
+    },
+  },
+  {
+    file: 'test/scorers/given.test.ts',
+    covers: {
+      'Heed.listScores': 'source offset', 'Heed.countScores': 'threadId resourceId runId agentId scorerId source state', 'Heed.retryScores': 'threadId resourceId runId agentId workflowId scorerId stepId source limit',
+      'Heed.saveScore': 'agentId threadId resourceId runId scorerId version score reason metadata by source',
+      'Heed.backfillScores': 'agentId scorer filter sampling sampling.type sampling.rate from to on',
     },
   },
   {

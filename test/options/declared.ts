@@ -62,7 +62,7 @@ export type Declared = Map<string, Map<string, string | undefined>>
 
 /** Types whose values one reader reads, whichever call has them: their options are shown once, the option that has such a value for each call. */
 const shared: ReadonlySet<string> = new Set([
-  'JudgeConfig',
+  'JudgeConfig', 'CallScorers', 'EvalScorer', 'ScorerFilter',
   'ModelConfig', 'Script', 'SemanticRecallOptions', 'TitleOptions', 'ToolTransform', 'VectorIndexConfig', 'VectorOption', 'WorkingMemoryOptions',
 ])
 
@@ -72,7 +72,7 @@ const values: ReadonlySet<string> = new Set([
   'Contacts', 'ContextOf', 'DecideContext', 'DomainStorage', 'FileInput', 'Heed', 'HeedClient', 'InboundMessage', 'InboundSender', 'JSONObject', 'JSONValue', 'LanguageModel', 'LibSQLClient', 'Logger', 'PgClient', 'PgPool', 'QueryClient', 'QueryPool', 'RedisClient', 'Memory', 'Message',
   'MessageContent', 'MessageList', 'MessageRow', 'MetadataFilter', 'NotificationRecord', 'NotificationStore', 'PolicySet', 'PolicyStore', 'PollContext', 'Processor', 'ProviderOptions', 'PublicJwk', 'RecallProgress',
   'ReceivedWebhook', 'RequestContext', 'ResolvedContact', 'RunResult', 'Schema', 'ScriptV2', 'ScriptV3', 'SignalAttributes', 'SignalContents', 'SignalProvider', 'StepResult', 'Storage', 'StoreDomains', 'Studio',
-  'AgentLike', 'AnyStep', 'CallableVoice', 'MediaStream', 'MediaTrackConstraints', 'HeedWorkflow', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'WorkflowLike', 'WorkflowsInput', 'RunMetrics', 'ScorerLike', 'SubscriptionRecord', 'SystemMessageInput', 'Voice', 'VoiceThread', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
+  'AgentLike', 'AnyStep', 'CallableVoice', 'MediaStream', 'MediaTrackConstraints', 'HeedWorkflow', 'EvalWorkflow', 'EvalStepScorers', 'MappedField', 'ProcessorWorkflow', 'Step', 'ToolLike', 'WorkflowLike', 'WorkflowsInput', 'RunMetrics', 'ScorerLike', 'SubscriptionRecord', 'SystemMessageInput', 'Voice', 'VoiceThread', 'ThreadRow', 'ThreadStore', 'ToolsInput', 'WebhookRequest',
 ])
 const transparent: ReadonlySet<string> = new Set(['Partial', 'Readonly', 'Required', 'Array', 'ReadonlyArray', 'Dynamic', 'Own'])
 

@@ -9,7 +9,7 @@ import { useThread, WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys, createHandler, jwt, serve } from '../../src/http/server.ts'
 import { studio } from '../../src/studio/index.ts'
 import { HeedEditor } from '../../src/editor/index.ts'
-import { createScorer, runEvals } from '../../src/scorers/index.ts'
+import { createClassifierScorer, createScorer, filterRun, runEvals } from '../../src/scorers/index.ts'
 import {
   Agent, CompositeStore, createConsoleLogger, createNotificationInboxTool, createTool, fromUIMessages, Heed, InMemoryStore, Memory, ModelRouterEmbeddingModel, silentLogger,
 } from '../../src/index.ts'
@@ -286,6 +286,13 @@ const others: Doors = {
   'Scorer.run': (more) => createScorer({ id: 's', description: 'd' }).generateScore(() => 1).run({ input: '', output: '', ...more }),
   runEvals: (more) => runEvals({ target: () => '', data: [{ input: 'x' }], scorers: [() => ({ name: 'x', score: 1 })], ...more }),
   'Heed.listScores': (more) => heed().listScores(more),
+  'Heed.countScores': (more) => heed().countScores(more),
+  'Heed.saveScore': (more) => heed().saveScore({ threadId: 't', runId: 'r', scorerId: 's', score: 1, ...more }),
+  'Heed.retryScores': (more) => heed().retryScores(more),
+  'Heed.backfillScores': (more) => heed().backfillScores({ agentId: 'a', scorer: 's', ...more }),
+  'Agent.listScorers': (more) => new Agent({ id: 'a', model: scriptedModel([]) }).listScorers(more),
+  filterRun: (more) => filterRun(more),
+  createClassifierScorer: (more) => createClassifierScorer({ id: 'c', description: 'd', question: 'q', choices: { a: 1, b: 0 }, model: scriptedModel([]), ...more }),
   HeedEditor: (more) => new HeedEditor(more as Record<string, never>),
   'HeedEditor.describe': (more) => new HeedEditor().describe('a', more),
   'HeedEditor.save': (more) => edited().save('a', { base: 0, by: 'ann', instructions: 'x', ...more }),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { createScorer, textOf } from '../../src/scorers/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -5,13 +6,25 @@ import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { shiftedClock } from '../watch/shifted-clock.ts'
 
 /**
- * One process of the campaign of kills of scores. It asks an agent on some threads, and scores what has ended. `killAt`: it kills itself at
- * the so manieth place, before or after a write of the store, or within a scorer. 0: it goes to the end, and reports what is wrong then.
+ * One process of the campaign of kills of scores. It asks an agent on some threads, its share of them where it is one of several, and scores
+ * what has ended. `killAt`: it kills itself at the so manieth place, before or after a write of the store, or within a scorer. 0: it goes to
+ * the end, and reports what is wrong then.
  */
-const { file, shift, killAt } = JSON.parse(process.argv[2] ?? '{}') as { file: string; shift: number; killAt: number }
+const { file, shift, killAt, count, nth = 0, processes = 1 } = JSON.parse(process.argv[2] ?? '{}') as Plan
+
+export interface Plan {
+  file: string
+  shift: number
+  killAt: number
+  /** How many runs there are to be. */
+  count: number
+  nth?: number
+  processes?: number
+}
 
 export interface Report {
   wrong: string[]
+  runs: number
   scores: number
   repeated: number
 }
@@ -51,41 +64,55 @@ const clock = shiftedClock(shift)
 const answer = 'By train, from the main station.'
 const agent = new Agent({
   id: 'guide', model: scriptedModel(() => answer),
-  scorers: { long: { scorer: scorer('long') }, half: { scorer: scorer('half'), sampling: { type: 'ratio', rate: 0.5 } }, never: { scorer: scorer('never'), sampling: { type: 'ratio', rate: 0 } } },
+  scorers: {
+    tenth: { scorer: scorer('tenth'), sampling: { type: 'ratio', rate: 0.1 } }, half: { scorer: scorer('half'), sampling: { type: 'ratio', rate: 0.5 } },
+    never: { scorer: scorer('never'), sampling: { type: 'ratio', rate: 0 } }, always: { scorer: scorer('always'), filter: { threadId: { ne: 'thread-0' } } },
+  },
 })
 const heed = new Heed({
   agents: { agent }, storage: new FragileStore({ url: `file:${file}`, clock }), clock, logger: silentLogger, notifications: { dispatch: { enabled: false } },
 })
 await heed.start()
-const threads = Array.from({ length: 6 }, (_, index) => `thread-${index}`)
+const threads = Array.from({ length: count }, (_, index) => `thread-${index}`)
 const resourceId = 'user-1'
-const limit = Date.now() + 60_000
-for (const [index, threadId] of threads.entries()) {
+const limit = Date.now() + 120_000
+const own = threads.filter((_, index) => index % processes === nth)
+for (let from = 0; from < own.length; from += 8) {
   // Sent twice, it is one message: an earlier process may have sent it.
-  const message = { id: `question-${index}`, type: 'user', contents: 'How?' } as const
-  await agent.sendSignal(message, { threadId, resourceId }).outcome
-  if (index % 2 === 1) await heed.tick()
+  await Promise.all(own.slice(from, from + 8).map((threadId) =>
+    agent.sendSignal({ id: `question of ${threadId}`, type: 'user', contents: 'How?' }, { threadId, resourceId }).outcome))
+  await heed.tick()
 }
-const ended = () => agent.threads().store.listRuns({ limit: 99 })
+const all = count * 3
+const ended = () => agent.threads().store.listRuns({ limit: all })
 while (Date.now() < limit) {
   await heed.tick()
-  const { scores } = await heed.listScores({ limit: 100 })
+  const { scores } = await heed.listScores({ limit: all })
   const runs = (await ended())
   if (runs.length >= threads.length && runs.every(({ status }) => status === 'finished') && scores.every(({ state }) => state === 'scored')) break
   await new Promise((resolve) => void setTimeout(resolve, 20))
 }
+
+/** As the documentation says, and not as the code does it. */
+function isSampled(runId: string, rate: number): boolean {
+  return Number.parseInt(createHash('sha256').update(runId).digest('hex').slice(0, 12), 16) / 2 ** 48 < rate
+}
+
 if (killAt === 0) {
   const runs = (await ended()).filter(({ status }) => status === 'finished')
-  const { scores } = await heed.listScores({ limit: 100 })
-  const of = (runId: string, scorerId: string) => scores.filter((score) => score.runId === runId && score.scorerId === scorerId)
+  const { scores } = await heed.listScores({ limit: all })
+  const counts = new Map<string, number>()
+  for (const { runId, scorerId } of scores) counts.set(`${scorerId} of ${runId}`, (counts.get(`${scorerId} of ${runId}`) ?? 0) + 1)
+  const wanted = runs.flatMap(({ runId, threadId }) => [
+    ...(isSampled(runId, 0.1) ? [`tenth of ${runId}`] : []), ...(isSampled(runId, 0.5) ? [`half of ${runId}`] : []), ...(threadId === 'thread-0' ? [] : [`always of ${runId}`]),
+  ])
   const wrong = [
     ...(runs.length === threads.length ? [] : [`${runs.length} runs`]),
-    ...runs.flatMap(({ runId }) => (of(runId, 'long').length === 1 ? [] : [`run ${runId} has ${of(runId, 'long').length} scores`])),
-    ...runs.flatMap(({ runId }) => (of(runId, 'half').length <= 1 && of(runId, 'never').length === 0 ? [] : [`run ${runId} is not a sample`])),
+    ...wanted.flatMap((name) => (counts.get(name) === 1 ? [] : [`${name}: ${counts.get(name) ?? 0} scores`])),
+    ...[...counts.keys()].filter((name) => !new Set(wanted).has(name)).map((name) => `${name}: not in the sample`),
     ...scores.flatMap(({ runId, state, score }) => (state === 'scored' && score === answer.length ? [] : [`${runId}: ${state} ${score}`])),
-    ...scores.flatMap(({ runId }) => (runs.some((run) => run.runId === runId) ? [] : [`a score of ${runId}, which did not finish`])),
   ]
-  const report: Report = { wrong, scores: scores.length, repeated: scores.filter(({ attempts }) => attempts > 1).length }
+  const report: Report = { wrong, runs: runs.length, scores: scores.length, repeated: scores.filter(({ attempts }) => attempts > 1).length }
   process.stdout.write(JSON.stringify(report))
 }
 await heed.close()

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { Agent, createTool, Heed, InMemoryStore, RequestContext, silentLogger, type AgentConfig, type Storage } from '../../src/index.ts'
 import { HeedEditor } from '../../src/editor/index.ts'
 import { createAnswerRelevancyScorer, createScorer, textOf, type ScorerLike } from '../../src/scorers/index.ts'
-import { sampledScorers } from '../../src/scorers/sampling.ts'
+import { selectScorers } from '../../src/scorers/sampling.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type Script, type VirtualClock } from '../../src/testing/index.ts'
 
@@ -142,7 +142,8 @@ it('[J4.6] what a process left is scored by the next one, once', async () => {
 it('[J4.7] a share of the runs is scored: the same for every scorer of one rate, and a lower rate is part of a higher one', () => {
   const named = (id: string): ScorerLike => createScorer({ id, description: 'd', type: 'agent' }).generateScore(() => 1)
   const entry = (id: string, rate: number) => ({ scorer: named(id), sampling: { type: 'ratio' as const, rate } })
-  const runs = Array.from({ length: 4_000 }, (_, index) => sampledScorers({ a: entry('a', 0.1), b: entry('b', 0.1), c: entry('c', 0.5), d: entry('d', 0), e: { scorer: named('e') } }, `run-${index}`).map(({ id }) => id))
+  const about = { requestContext: {}, entity: {}, entityType: 'agent', source: 'live', threadId: 't', resourceId: 'r' } as const
+  const runs = Array.from({ length: 4_000 }, (_, index) => selectScorers({ a: entry('a', 0.1), b: entry('b', 0.1), c: entry('c', 0.5), d: entry('d', 0), e: { scorer: named('e') } }, `run-${index}`, about).map(({ scorer }) => scorer.id))
   const count = (id: string) => runs.filter((ids) => ids.includes(id)).length
   expect(runs.every((ids) => ids.includes('a') === ids.includes('b') && (!ids.includes('a') || ids.includes('c')))).toBe(true)
   expect(count('a')).toBeGreaterThan(320)
@@ -158,7 +159,9 @@ it('[J4.8] scorers that cannot work are rejected by name when the agent is made'
   expect(make({ one: { scorer: short, sampling: { type: 'ratio', rate: 2 } } })).toThrow('scorers.one.sampling.rate')
   expect(make({ one: { scorer: short, sampling: { type: 'often' } } })).toThrow('scorers.one.sampling.type')
   expect(make({ one: { scorer: short, sampling: { type: 'none', rate: 1 } } })).toThrow('scorers.one.sampling.rate')
-  expect(make({ one: { scorer: short, filter: {} } })).toThrow("'filter'")
+  expect(make({ one: { scorer: short, filtr: {} } })).toThrow("'filtr'")
+  expect(make({ one: { scorer: short, filter: {} } })).toThrow('scorers.one.filter')
+  expect(make({ one: { scorer: short, on: ['tripwire'] } })).toThrow('scorers.one.on')
   expect(make({ one: { scorer: short }, two: { scorer: short } })).toThrow("'short'")
   expect(make({ one: short })).toThrow('scorers of agent')
   expect(make([])).toThrow('scorers of agent')

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { ProgressBar } from '../../base/progress-bar.ts'
 import { isObject } from '../../base/json.ts'
 import type * as Scorers from '../../scorers/index.ts'
 import { findUserFile, importBeside, importUserFile, loadEnvironment, shownFile } from '../serve/user-module.ts'
 import { exitCodes, Failure, wrongUsage, type ExitCode } from '../shell/failure.ts'
 import type { Output } from '../shell/output.ts'
+import { junitReport } from './junit.ts'
 import { evalReport } from './report.ts'
 
 export interface EvalCommand {
@@ -15,6 +16,8 @@ export interface EvalCommand {
   results: string | undefined
   concurrency: string | undefined
   envFile: string | undefined
+  /** The file that gets the results as JUnit XML. */
+  junit: string | undefined
 }
 
 const defaultFiles = ['evals.ts', 'evals.js', 'evals.mjs']
@@ -32,6 +35,7 @@ export async function runEvalFile(command: EvalCommand, output: Output): Promise
   const scorers = await importBeside<typeof Scorers>(file, 'heed/scorers', () => import('../../scorers/index.ts'))
   const folder = resolve(command.results ?? '.heed/evals')
   let missed = false
+  const results: Array<[string, Scorers.EvalResult]> = []
   for (const [name, options] of Object.entries(evals)) {
     const before = await readResult(folder, name)
     const result = await runWithProgress(scorers, name, { ...options, ...(concurrency === undefined ? {} : { concurrency }) })
@@ -39,8 +43,10 @@ export async function runEvalFile(command: EvalCommand, output: Output): Promise
     const { scores, summary, thresholds, gates, verdict } = result
     output.answer(evalReport(name, result, changes), { type: 'eval', name, scores, summary, thresholds, gates, verdict, changes })
     await storeResult(folder, name, result)
+    results.push([name, result])
     missed ||= verdict === 'failed'
   }
+  if (command.junit !== undefined) await replaceFile(resolve(command.junit), junitReport(results))
   return missed ? exitCodes.problems : exitCodes.done
 }
 
@@ -95,9 +101,12 @@ async function readResult(folder: string, name: string): Promise<Scorers.EvalRes
 
 /** A run that is killed leaves the result before it. */
 async function storeResult(folder: string, name: string, result: Scorers.EvalResult): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  const path = resultFile(folder, name)
-  await writeFile(`${path}.new`, `${JSON.stringify(result, undefined, 2)}\n`)
+  await replaceFile(resultFile(folder, name), `${JSON.stringify(result, undefined, 2)}\n`)
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(`${path}.new`, text)
   await rename(`${path}.new`, path)
 }
 

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { EvalResult, ScoreChange, Threshold } from '../../scorers/index.ts'
+import type { EvalResult, EvaluatedItem, EvaluatedTurn, ScoreChange, Threshold } from '../../scorers/index.ts'
 
 /** The most failed cases that are listed: the stored result has all of them. */
 const maxFailures = 10
@@ -16,7 +16,8 @@ export function evalReport(name: string, result: EvalResult, changes: readonly S
     const wanted = asked ? `  wanted ${describeThreshold(asked.threshold)}: ${met}` : ''
     return `  ${id.padEnd(width)}  ${shown(result.scores[id])}${changeOf(changes.find(({ scorerId }) => scorerId === id))}${wanted}`
   })
-  const failed = items.filter(({ errors }) => Object.keys(errors).length > 0)
+  const failed = items.map(({ id, errors, turns = [] }) => ({ id, errors: { ...errors, ...problemsOfTurns(turns) } }))
+    .filter(({ errors }) => Object.keys(errors).length > 0)
   const failures = failed.slice(0, maxFailures).flatMap(({ id, errors }) =>
     Object.entries(errors).map(([what, { message }]) => `  ${paint('red', 'failed')} ${id}: ${what}: ${message}`))
   const counted = [
@@ -29,6 +30,14 @@ export function evalReport(name: string, result: EvalResult, changes: readonly S
   ].join('\n')
 }
 
+/** What failed in turns, by their numbers. */
+function problemsOfTurns(turns: readonly EvaluatedTurn[]): EvaluatedItem['errors'] {
+  return Object.fromEntries(turns.flatMap(({ errors, missed }, index) => {
+    const found = [...Object.entries(errors), ...missed.map((key) => [key, { message: 'missed' }] as const)]
+    return found.map(([key, error]) => [`turn ${index + 1}: ${key}`, error] as const)
+  }))
+}
+
 function changeOf(change: ScoreChange | undefined): string {
   if (!change || change.higher.length + change.lower.length === 0) return ''
   const { before, after, higher, lower, p } = change
@@ -37,7 +46,7 @@ function changeOf(change: ScoreChange | undefined): string {
   return `  ${difference >= 0 ? '+' : '−'}${shown(Math.abs(difference))} since the last run (${counted})`
 }
 
-function describeThreshold(threshold: Threshold): string {
+export function describeThreshold(threshold: Threshold): string {
   if (typeof threshold === 'number') return `at least ${threshold}`
   const { min, max } = threshold
   if (min === max) return `exactly ${min}`

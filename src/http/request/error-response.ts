@@ -18,6 +18,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   unsupported_route: 404,
   unknown_agent: 404,
   unknown_workflow: 404,
+  unknown_scorer: 404,
   thread_not_found: 404,
   message_not_found: 404,
   unknown_version: 404,

@@ -1,7 +1,8 @@
-import { checkNames, refused } from '../../base/arguments.ts'
+import { checkNames, checkText, refused } from '../../base/arguments.ts'
+import { isObject } from '../../base/json.ts'
 import type { PlainJSONSchema } from '../../schema/schema.ts'
 import type { ScorerRun } from '../contract.ts'
-import { checkJudge, material, type JudgeConfig } from '../judge.ts'
+import { checkJudge, judgeNames, material, type JudgeConfig } from '../judge.ts'
 import { groundsOf, isAgentInput, questionOf, textOf } from '../messages.ts'
 import { createScorer, notScorable, type Scorer } from '../scorer.ts'
 
@@ -163,6 +164,55 @@ export function createPromptAlignmentScorer(judge: JudgedScorerOptions): Scorer 
   }, judge)
 }
 
+/** A judge that chooses one of several answers to a question. */
+export interface ClassifierOptions<Choice extends string = string> extends JudgeConfig {
+  id: string
+  description: string
+  /** What the judge is asked about the answer. */
+  question: string
+  /** The answers that it may choose, with the score of each; null: such a run has no score. */
+  choices: Readonly<Record<Choice, number | null>>
+  /** Whether a higher or a lower score is the better one. Defaults to `higher`. */
+  better?: 'higher' | 'lower'
+  version?: string
+}
+
+/** A judge that chooses one of the given answers; the reason has its choice. It tells no more than what the question asks. */
+export function createClassifierScorer<const Choice extends string>(options: ClassifierOptions<Choice>): Scorer {
+  checkNames('createClassifierScorer()', options, ['id', 'description', 'question', 'choices', 'better', 'version', ...judgeNames])
+  const { id, description, question, choices, better = 'higher', version = '1', ...judge } = options
+  checkText('question', question)
+  const labels = isObject(choices) ? Object.keys(choices) : []
+  const scores = new Map<string, unknown>(Object.entries(isObject(choices) ? choices : {}))
+  const fits = labels.length > 1 && [...scores.values()].every((score) => score === null || Number.isFinite(score))
+  if (!fits) throw refused('choices', 'at least two answers, each with its score or null')
+  const outputSchema: PlainJSONSchema = {
+    type: 'object', properties: { why: { type: 'string' }, choice: { type: 'string', enum: labels } }, required: ['why', 'choice'],
+    additionalProperties: false,
+  }
+  return createScorer({ id, description, better, version, judge })
+    .preprocess(({ run }) => {
+      const answer = textOf(run.output)
+      return answer.trim() === '' ? notScorable('The run has no answer.') : { asked: questionOf(run.input), answer }
+    })
+    .analyze({
+      description: 'Chooses an answer to the question.', outputSchema,
+      createPrompt: ({ results: { preprocessStepResult: { asked, answer } } }) =>
+        [
+          question, `Choose one of: ${labels.join(', ')}. Say why first.`, material('question', asked), material('answer', answer),
+        ].join('\n\n'),
+    })
+    .generateScore(({ results }) => {
+      const { choice, why } = results.analyzeStepResult as { choice: string; why: string }
+      const score = scores.get(choice)
+      return typeof score === 'number' ? score : notScorable(`${choice}: ${why}`)
+    })
+    .generateReason(({ results }) => {
+      const { choice, why } = results.analyzeStepResult as { choice: string; why: string }
+      return `${choice}: ${why}`
+    })
+}
+
 function grounded({ context = [] }: GroundedScorerOptions): Pick<JudgedList, 'grounds' | 'withoutGrounds'> {
   if (!Array.isArray(context) || !context.every((text) => typeof text === 'string')) throw refused('context', 'a list of texts')
   return {
@@ -175,7 +225,7 @@ function grounded({ context = [] }: GroundedScorerOptions): Pick<JudgedList, 'gr
 }
 
 function judgeOf(options: GroundedScorerOptions): JudgeConfig {
-  checkNames('options of a scorer', options, ['model', 'instructions', 'jsonPromptInjection', 'timeoutMs', 'clock', 'context'])
+  checkNames('options of a scorer', options, [...judgeNames, 'context'])
   const { context: _, ...judge } = options
   return judge
 }

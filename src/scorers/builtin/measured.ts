@@ -2,9 +2,9 @@ import { checkNames, checkObject, refused } from '../../base/arguments.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { extractTerms } from '../../recall/text/terms.ts'
-import { questionOf, textOf, trajectoryOf } from '../messages.ts'
+import { hasPart, questionOf, textOf, trajectoryOf } from '../messages.ts'
 import { createScorer, notScorable, type Scorer } from '../scorer.ts'
-import type { AgentScorerInput } from '../contract.ts'
+import type { AgentScorerInput, ExpectedStep, TrajectoryStep } from '../contract.ts'
 import type { Message } from '../../message/message.ts'
 
 /** A scorer of the answers of agents. */
@@ -69,31 +69,40 @@ function trigrams(text: string): Map<string, number> {
 
 /** The tool calls that a run should make. */
 export interface ToolCallAccuracyOptions {
-  /** The names of the tools that the run should call. */
-  expectedTools: readonly string[]
+  /** The names of the tools that the run should call. Defaults to the `expectedTrajectory` of the run. */
+  expectedTools?: readonly string[]
   /** `any` (default): in any order. `exact`: in this order, with no other call. */
   order?: 'any' | 'exact'
 }
 
-/** Whether the run called the expected tools. It does not look at arguments or results. */
-export function createToolCallAccuracyScorer(options: ToolCallAccuracyOptions): AgentScorer {
+/** Whether the run called the expected tools, with arguments that the expected trajectory names. It does not look at results. */
+export function createToolCallAccuracyScorer(options: ToolCallAccuracyOptions = {}): AgentScorer {
   checkNames('createToolCallAccuracyScorer()', options, ['expectedTools', 'order'])
   const { expectedTools, order = 'any' } = options
-  if (!Array.isArray(expectedTools) || expectedTools.length === 0 || !expectedTools.every((name) => typeof name === 'string')) {
+  const isList = Array.isArray(expectedTools) && expectedTools.length > 0 && expectedTools.every((name) => typeof name === 'string')
+  if (expectedTools !== undefined && !isList) {
     throw refused('expectedTools', 'a list with the name of at least one tool')
   }
   if (order !== 'any' && order !== 'exact') throw refused('order', "'any' or 'exact'")
   return createScorer({ id: 'tool-call-accuracy', description: 'Whether the run called the expected tools.', type: 'agent' })
     .analyze(({ run }) => {
-      const called = trajectoryOf(run.output).map(({ name }) => name)
-      return { called, missing: expectedTools.filter((name) => !called.includes(name)) }
+      const expected = expectedTools?.map((name): ExpectedStep => ({ name })) ?? run.expectedTrajectory ?? []
+      if (expected.length === 0) return notScorable('The run has no expectedTrajectory.')
+      const called = trajectoryOf(run.output)
+      const isMade = (step: ExpectedStep, { name, toolArgs }: TrajectoryStep) =>
+        name === step.name && (step.toolArgs === undefined || hasPart(toolArgs, step.toolArgs))
+      return {
+        expected: expected.map(({ name }) => name), called: called.map(({ name }) => name),
+        missing: expected.filter((step) => !called.some((call) => isMade(step, call))).length,
+        isExact: called.length === expected.length && called.every((call, index) => isMade(expected[index] as ExpectedStep, call)),
+      }
     })
-    .generateScore(({ results: { analyzeStepResult: { called, missing } } }) => {
-      if (order === 'any') return 1 - missing.length / expectedTools.length
-      return called.length === expectedTools.length && called.every((name, index) => name === expectedTools[index]) ? 1 : 0
+    .generateScore(({ results: { analyzeStepResult: { expected, missing, isExact } } }) => {
+      if (order === 'any') return 1 - missing / expected.length
+      return isExact ? 1 : 0
     })
-    .generateReason(({ results: { analyzeStepResult: { called } } }) =>
-      `Expected ${expectedTools.join(', ')}; called ${called.length === 0 ? 'none' : called.join(', ')}.`)
+    .generateReason(({ results: { analyzeStepResult: { expected, called } } }) =>
+      `Expected ${expected.join(', ')}; called ${called.length === 0 ? 'none' : called.join(', ')}.`)
 }
 
 /** Whether the answer, an object or a text that is JSON, is a value of a schema: 1 or 0. It says nothing about the truth of the value. */

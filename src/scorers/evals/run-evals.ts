@@ -1,36 +1,22 @@
-import { checkNames, checkWhole, refused } from '../../base/arguments.ts'
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
-import { isObject } from '../../base/json.ts'
+import { Agent } from '../../agent/agent.ts'
+import { checkNames, checkWhole } from '../../base/arguments.ts'
+import { describe, isHeedError } from '../../base/errors.ts'
 import { linkAbort } from '../../base/promises.ts'
+import type { Message } from '../../message/message.ts'
 import type { AgentInput } from '../../message/read/input.ts'
 import { checkedResult } from '../checked-result.ts'
-import type { RunMetrics, ScorerLike, ScorerRun } from '../contract.ts'
-import { questionOf, textOf, trajectoryOf } from '../messages.ts'
-import type { Message } from '../../message/message.ts'
-import { readItems, type EvalData, type EvalItem } from './data.ts'
-import { targetOf, type EvalTarget, type TargetOptions, type TargetRun } from './target.ts'
-
-/** A scorer as a function, in the form of `autoevals`: texts go in, and `score: null` means that there is none. */
-export type ScorerFunction = (run: { input: string; output: string; expected?: string }) => FunctionScore | Promise<FunctionScore>
-
-/** What a scorer in the form of a function returns. */
-export interface FunctionScore {
-  name: string
-  score: number | null
-  metadata?: Record<string, unknown>
-}
-
-/** The mean that the scores of a scorer must have: at least a number, or a range. */
-export type Threshold = number | { min?: number; max?: number }
-
-/** A scorer of an evaluation, alone or with the mean that it must reach. */
-export type EvalScorer = ScorerLike | ScorerFunction | { scorer: ScorerLike | ScorerFunction; threshold: Threshold }
+import type { RunMetrics, ScorerLike, ScorerResult, ScorerRun } from '../contract.ts'
+import { trajectoryOf } from '../messages.ts'
+import { isEvalTurn, readItems, type EvalData, type EvalItem, type EvalTurn, type ScorerFunction } from './data.ts'
+import { isWithin, readScorers, type EvalScorer, type EvalScorerGroups, type ReadScorer, type Threshold } from './eval-scorers.ts'
+import { isWorkflow, targetOf, type EvalTarget, type TargetOptions, type TargetRun } from './target.ts'
 
 /** What is evaluated, on which cases, by which scorers. */
 export interface RunEvalsOptions<Input = AgentInput, Output = unknown> {
   target: EvalTarget<Input, Output>
   data: EvalData<Input>
-  scorers: readonly EvalScorer[]
+  /** A list, or lists by what they look at. */
+  scorers: readonly EvalScorer[] | EvalScorerGroups
   /** Scorers whose every score must be 1. */
   gates?: ReadonlyArray<ScorerLike | ScorerFunction>
   /** Options of the calls of an agent. */
@@ -58,6 +44,14 @@ export interface EvaluatedItem {
   errors: Record<string, { code?: string; message: string }>
   output?: unknown
   metrics?: RunMetrics
+  /** Where turns have scorers of their own: all turns of the conversation. */
+  turns?: EvaluatedTurn[]
+}
+
+/** A turn of a conversation, as its own scorers scored it. */
+export interface EvaluatedTurn extends Pick<EvaluatedItem, 'scores' | 'reasons' | 'notScorable' | 'errors' | 'runId' | 'output'> {
+  /** Its gates that it missed. */
+  missed: string[]
 }
 
 /** Whether the mean of a scorer is within its threshold. */
@@ -89,9 +83,12 @@ export async function runEvals<Input = AgentInput, Output = unknown>(options: Ru
   const { concurrency = 1, trials = 1, abortSignal, onItemComplete } = options
   checkWhole('concurrency', concurrency, 1)
   checkWhole('trials', trials, 1)
-  const scorers = readScorers(options)
-  const run = targetOf(options.target, options.targetOptions)
+  const { target } = options
+  const kind = target instanceof Agent ? 'agent' : isWorkflow(target) ? 'workflow' : 'function'
+  const scorers = readScorers(options.scorers, options.gates ?? [], kind)
+  const run = targetOf(target, options.targetOptions)
   const items = await readItems(options.data)
+  const turns = items.flatMap(turnsOf)
   const work = items.flatMap((item) => Array.from({ length: trials }, (_, trial) => ({ item, trial: trial + 1 })))
   const done: EvaluatedItem[] = []
   let [next, finished] = [0, 0]
@@ -117,77 +114,14 @@ export async function runEvals<Input = AgentInput, Output = unknown>(options: Ru
   } finally {
     unlink()
   }
-  return summarize(done, scorers)
-}
-
-interface EvalScorers {
-  scorer: ScorerLike
-  threshold?: Threshold
-  isGate: boolean
-}
-
-function readScorers({ scorers, gates = [] }: Pick<RunEvalsOptions<never, never>, 'scorers' | 'gates'>): EvalScorers[] {
-  if (!Array.isArray(scorers)) throw refused('scorers', 'a list of scorers')
-  if (!Array.isArray(gates)) throw refused('gates', 'a list of scorers')
-  const read: EvalScorers[] = [
-    ...scorers.map((entry: EvalScorer, index) => ({ ...readScorer(entry, `scorers[${index}]`), isGate: false })),
-    ...gates.map((entry: ScorerLike | ScorerFunction, index) => ({ scorer: toScorer(entry, `gates[${index}]`), isGate: true })),
-  ]
-  if (read.length === 0) throw refused('scorers', 'a list with at least one scorer')
-  const ids = new Set<string>()
-  for (const { scorer: { id } } of read) {
-    if (ids.has(id)) throw refused(`scorer '${id}'`, 'in the lists once')
-    ids.add(id)
-  }
-  return read
-}
-
-function readScorer(entry: EvalScorer, place: string): Omit<EvalScorers, 'isGate'> {
-  if (typeof entry === 'function' || !isObject(entry) || !('threshold' in entry)) return { scorer: toScorer(entry, place) }
-  checkNames(place, entry, ['scorer', 'threshold'])
-  const { scorer, threshold } = entry as { scorer: unknown; threshold: Threshold }
-  const range = typeof threshold === 'number' ? { min: threshold } : threshold
-  checkNames(`threshold of ${place}`, range, ['min', 'max'])
-  if (!Object.values(range).every((bound) => typeof bound === 'number' && Number.isFinite(bound))) {
-    throw refused(`threshold of ${place}`, 'a number, or { min, max }')
-  }
-  return { scorer: toScorer(scorer, place), threshold }
-}
-
-function toScorer(value: unknown, place: string): ScorerLike {
-  if (typeof value === 'function') return scorerOf(value as ScorerFunction, value.name === '' ? place : value.name)
-  if (isObject(value) && typeof value.id === 'string' && typeof value.run === 'function') return value as object as ScorerLike
-  throw refused(place, 'a scorer of createScorer(), or a function of { input, output, expected }')
-}
-
-/** A function of the form of `autoevals` as a scorer. */
-export function scorerOf(score: ScorerFunction, id: string): ScorerLike {
-  return {
-    id, name: id, description: `The function ${id}.`, type: 'any', version: '1', better: 'higher',
-    run: async ({ input, output, groundTruth, runId = '' }: ScorerRun) => {
-      const scored = await score({
-        input: questionOf(input), output: textOf(output), ...(groundTruth === undefined ? {} : { expected: textOf(groundTruth) }),
-      })
-      const { score: number, metadata } = checkedScore(scored, id)
-      if (number === null) return { runId, notScorable: { step: 'generateScore' } }
-      const reason = metadata?.rationale
-      return { runId, score: number, prompts: {}, ...(typeof reason === 'string' ? { reason } : {}) }
-    },
-  }
-}
-
-function checkedScore(scored: unknown, id: string): FunctionScore {
-  if (isObject(scored) && (scored.score === null || typeof scored.score === 'number')) return scored as object as FunctionScore
-  throw new HeedError('scorer_failed', `The function ${id} returned no { name, score } with a number or null as its score.`, {
-    details: { scorerId: id },
-  })
+  return summarize(done, scorers, turns.some(({ isGate }) => isGate))
 }
 
 interface Evaluation {
   item: EvalItem<unknown> & { id: string }
   trial: number
   run: ReturnType<typeof targetOf>
-  scorers: readonly EvalScorers[]
+  scorers: readonly ReadScorer[]
   signal: AbortSignal
 }
 
@@ -200,46 +134,101 @@ async function evaluate({ item, trial, run, scorers, signal }: Evaluation): Prom
     evaluated.errors.target = failureOf(error)
     return evaluated
   }
-  const { runId, metrics, output } = ran
+  const { runId, metrics, output, turns } = ran
   Object.assign(evaluated, { output, ...(runId === undefined ? {} : { runId }), ...(metrics ? { metrics } : {}) })
-  for (const { scorer } of scorers) {
+  for (const one of scorers) {
     signal.throwIfAborted()
-    await scoreItem(evaluated, scorer, item, ran, signal)
+    await scoreItem(evaluated, one, item, ran, signal)
   }
+  if (turns && item.turns?.some(isEvalTurn)) evaluated.turns = await evaluateTurns(item, turns, signal)
   return evaluated
 }
 
-async function scoreItem(
-  evaluated: EvaluatedItem, scorer: ScorerLike, item: EvalItem<unknown>, ran: TargetRun, abortSignal: AbortSignal,
-): Promise<void> {
-  const { groundTruth, requestContext } = item
-  const { id } = scorer
-  try {
-    const result = checkedResult(id, await scorer.run({
-      ...ran,
-      output: scorer.type === 'trajectory' ? trajectoryOf(ran.output as Message[]) : ran.output,
-      ...(groundTruth === undefined ? {} : { groundTruth }),
-      ...(requestContext === undefined ? {} : { requestContext }),
-      abortSignal,
-    } as ScorerRun<never, never>))
-    if (result.notScorable) evaluated.notScorable[id] = result.notScorable.reason ?? ''
-    else {
-      evaluated.scores[id] = result.score
-      if (result.reason !== undefined) evaluated.reasons[id] = result.reason
+/** The turns of a conversation, each by its own scorers and gates. */
+async function evaluateTurns(item: EvalItem<unknown>, runs: readonly TargetRun[], signal: AbortSignal): Promise<EvaluatedTurn[]> {
+  const turns: EvaluatedTurn[] = []
+  for (const [index, ran] of runs.entries()) {
+    const given = item.turns?.[index]
+    const turn: Partial<EvalTurn> = given !== undefined && isEvalTurn(given) ? given : {}
+    const { output, runId } = ran
+    const found: EvaluatedTurn = {
+      output, ...(runId === undefined ? {} : { runId }), scores: {}, reasons: {}, notScorable: {}, errors: {}, missed: [],
     }
-  } catch (error) {
-    evaluated.errors[id] = failureOf(error)
+    for (const one of scorersOfTurn(turn, '')) {
+      signal.throwIfAborted()
+      await scoreItem(found, one, { ...turn, ...(item.requestContext ? { requestContext: item.requestContext } : {}) }, ran, signal)
+      if (one.isGate && found.scores[one.key] !== 1) found.missed.push(one.key)
+    }
+    turns.push(found)
   }
+  return turns
+}
+
+/** The scorers of the turns of a case, checked. */
+function turnsOf({ turns = [], id }: EvalItem<unknown>): ReadScorer[] {
+  return turns.flatMap((turn, index) => (isEvalTurn(turn) ? scorersOfTurn(turn, `turns[${index}] of case '${id}': `) : []))
+}
+
+function scorersOfTurn({ scorers = [], gates = [] }: Partial<EvalTurn>, place: string): ReadScorer[] {
+  return scorers.length + gates.length === 0 ? [] : readScorers(scorers, gates, 'agent', place)
+}
+
+type Expected = Pick<EvalItem<unknown>, 'groundTruth' | 'expectedTrajectory' | 'requestContext'>
+type Scores = Pick<EvaluatedItem, 'scores' | 'reasons' | 'notScorable' | 'errors'>
+
+async function scoreItem(
+  found: Scores, { key, scorer, looksAt }: ReadScorer, expected: Expected, ran: TargetRun, abortSignal: AbortSignal,
+): Promise<void> {
+  const { groundTruth, expectedTrajectory, requestContext } = expected
+  const { runId, metrics } = ran
+  const given = {
+    ...(groundTruth === undefined ? {} : { groundTruth }), ...(expectedTrajectory === undefined ? {} : { expectedTrajectory }),
+    ...(requestContext === undefined ? {} : { requestContext }), ...(runId === undefined ? {} : { runId }), ...(metrics ? { metrics } : {}),
+    abortSignal,
+  }
+  const score = async (pair: { input: unknown; output: unknown }) => {
+    return checkedResult(scorer.id, await scorer.run({ ...given, ...pair } as ScorerRun<never, never>))
+  }
+  try {
+    const results: ScorerResult[] = []
+    for (const pair of pairsOf(ran, looksAt)) results.push(await score(pair))
+    take(found, key, results)
+  } catch (error) {
+    found.errors[key] = failureOf(error)
+  }
+}
+
+/** What a scorer gets of a run: one pair of input and output, or that of each time that a step ran. */
+function pairsOf({ input, output, trajectory }: TargetRun, looksAt: ReadScorer['looksAt']): Array<{ input: unknown; output: unknown }> {
+  if (looksAt === 'target') return [{ input, output }]
+  if (looksAt === 'trajectory') return [{ input, output: trajectory ?? trajectoryOf(output as Message[]) }]
+  return (trajectory ?? []).filter(({ name, success }) => name === looksAt.step && success)
+    .map(({ toolArgs, toolResult }) => ({ input: toolArgs, output: toolResult }))
+}
+
+function take(found: Scores, key: string, results: readonly ScorerResult[]): void {
+  const scored = results.filter((result) => result.notScorable === undefined)
+  const lowest = scored.toSorted((one, other) => one.score - other.score)[0]
+  if (!lowest) {
+    found.notScorable[key] = results.length === 0 ? 'The step did not run.' : (results[0]?.notScorable?.reason ?? '')
+    return
+  }
+  found.scores[key] = scored.reduce((sum, { score }) => sum + score, 0) / scored.length
+  if (lowest.reason !== undefined) found.reasons[key] = lowest.reason
 }
 
 function failureOf(error: unknown): { code?: string; message: string } {
   return { ...(isHeedError(error) ? { code: error.code } : {}), message: describe(error) }
 }
 
-function summarize(items: EvaluatedItem[], scorers: readonly EvalScorers[]): EvalResult {
+function hasFailed({ errors, turns = [] }: EvaluatedItem): boolean {
+  return [errors, ...turns.map((turn) => turn.errors)].some((found) => Object.keys(found).length > 0)
+}
+
+function summarize(items: EvaluatedItem[], scorers: readonly ReadScorer[], hasTurnGates: boolean): EvalResult {
   const scores: Record<string, number> = {}
   const judged = { thresholds: [] as ThresholdResult[], gates: [] as ThresholdResult[] }
-  for (const { scorer: { id }, threshold, isGate } of scorers) {
+  for (const { key: id, threshold, isGate } of scorers) {
     const values = items.flatMap((item) => item.scores[id] ?? [])
     const mean = values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
     if (mean !== undefined) scores[id] = mean
@@ -250,15 +239,11 @@ function summarize(items: EvaluatedItem[], scorers: readonly EvalScorers[]): Eva
       judged.thresholds.push({ scorerId: id, threshold, mean, passed: mean !== undefined && isWithin(mean, threshold) })
     }
   }
-  const failedItems = items.filter(({ errors }) => Object.keys(errors).length > 0).length
+  const failedItems = items.filter(hasFailed).length
   const notScorable = items.filter((item) => Object.keys(item.notScorable).length > 0).length
   const asked = [...judged.gates, ...judged.thresholds]
-  const missed = failedItems > 0 || asked.some(({ passed }) => !passed)
-  const verdict = missed ? 'failed' : asked.length > 0 ? 'passed' : 'scored'
+  const turns = items.flatMap((item) => item.turns ?? [])
+  const missed = failedItems > 0 || asked.some(({ passed }) => !passed) || turns.some((turn) => turn.missed.length > 0)
+  const verdict = missed ? 'failed' : asked.length > 0 || hasTurnGates ? 'passed' : 'scored'
   return { scores, items, summary: { totalItems: items.length, failedItems, notScorable }, ...judged, verdict }
-}
-
-function isWithin(mean: number, threshold: Threshold): boolean {
-  const { min = -Infinity, max = Infinity } = typeof threshold === 'number' ? { min: threshold } : threshold
-  return mean >= min && mean <= max
 }

@@ -103,7 +103,7 @@ export type RunEnd =
     usage?: JSONObject
     clearPending?: boolean
     titleUntil?: number
-    /** The work to score the run, where it finished. */
+    /** The work to score the run. */
     scores?: readonly NewScore[]
   }
   /** Removes the rows of the run since it was last sealed, and rejects the signals that it took since then. */

@@ -11,14 +11,35 @@ export interface NewScore {
   spanId?: string
   /** The version of the agent that the run had, where an editor gave it one. */
   agentVersion?: number
+  /** The step of a workflow that is scored, by its path in the run and its id. */
+  stepPath?: string
+  stepId?: string
 }
+
+/** A score that is not made by a scorer of an agent: of a person, or of another program. Saved again, it replaces the one before. */
+export interface GivenScore {
+  threadId: string
+  resourceId?: string
+  runId: string
+  scorerId: string
+  version: string
+  score: number
+  reason?: string
+  metadata?: JSONObject
+  /** Who gave it: two of them are two scores. */
+  by?: string
+  source: 'live' | 'test'
+}
+
+/** Work to score a run that ended before. */
+export type RequestedScore = Pick<NewScore, 'scorerId' | 'version'> & { threadId: string; runId: string }
 
 /** `pending`: due, or claimed by a process. The others are final. */
 export type ScoreState = 'pending' | 'scored' | 'not_scorable' | 'failed'
 
 /** A score of a run, or the work to make it. */
 export interface ScoreRow extends NewScore {
-  /** Ascending in the order in which runs ended. */
+  /** Ascending in the order in which the scores were stored. */
   key: number
   threadId: string
   resourceId: string
@@ -27,8 +48,15 @@ export interface ScoreRow extends NewScore {
   /** How many steps the run took. Absent for scores of earlier versions of Heed. */
   steps?: number
   state: ScoreState
+  /** `live`: of a run in use. `test`: of a run of an evaluation. */
+  source: 'live' | 'test'
+  /** Who gave a score that was saved. */
+  by?: string
+  metadata?: JSONObject
   /** How often it was claimed. */
   attempts: number
+  /** How often it was retried after it had failed. */
+  retries?: number
   score?: number
   /** Why it has this score, or none. */
   reason?: string
@@ -53,10 +81,14 @@ export interface ScoreQuery {
   runId?: string
   agentId?: string
   scorerId?: string
+  stepId?: string
+  source?: 'live' | 'test'
   state?: ScoreState
   /** Those with a lower key. */
   before?: number
   limit: number
+  /** How many are left out before the first. */
+  offset?: number
 }
 
 /**
@@ -71,4 +103,11 @@ export interface ScoreStore {
   nextScoreDue(agentIds: readonly string[]): Promise<number | undefined>
   /** The newest first. */
   listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }>
+  countScores(query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): Promise<number>
+  /** Stores a score of a stored run. Null where the run is unknown, or another resource's. */
+  saveScore(score: GivenScore, now: number): Promise<ScoreRow | null>
+  /** Stores the work to score runs, unless they have it. Returns how much was new. */
+  addScores(scores: readonly RequestedScore[], now: number): Promise<number>
+  /** Makes failed scores due again, up to `limit`. Returns how many. */
+  retryScores(query: ScoreQuery, now: number): Promise<number>
 }

@@ -1,4 +1,5 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { NewScore } from './scores.ts'
 import type { Scope } from './thread-row.ts'
 
 /** A run of a workflow: the record beside its thread. */
@@ -27,6 +28,8 @@ export interface WorkflowCommit {
   input?: JSONValue
   /** Rows of steps, by their paths: new ones are added, others are replaced. */
   steps: ReadonlyArray<{ path: string; row: JSONObject }>
+  /** The work to score steps that ended. */
+  scores?: readonly NewScore[]
 }
 
 /**

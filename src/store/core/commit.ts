@@ -2,6 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
+import type { WorkflowCommit } from '../contract/workflows.ts'
 import type { Fence, MailboxRow, ModelCall, RunEnd, StepCommit, StepCommitted, SuspendedCall } from '../contract/threads.ts'
 import { removeRowsFrom, resumeRun, withChildDecisions } from './child-threads.ts'
 import { wasDecided } from './decision-records.ts'
@@ -37,7 +38,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   if (commit.call) addStep(tables, thread, fence, commit, commit.call)
   if (revised) for (const row of revised) reviseRow(tables, thread, run, row)
   if (commit.removed) removeMessages(tables, thread, commit.removed)
-  if (commit.workflow) tables.workflows.put(thread, commit.workflow)
+  if (commit.workflow) recordWorkflow(tables, thread, run, commit.workflow)
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
@@ -102,6 +103,11 @@ function encodeCommit({ end, lost, started, workflow }: StepCommit): EncodedComm
     error: end && 'error' in end ? jsonOrNull(end.error) : null,
     lost: jsonOrNull(lost),
   }
+}
+
+function recordWorkflow(tables: ThreadTables, thread: ThreadRecord, { agentId }: RunRecord, { scores, ...commit }: WorkflowCommit): void {
+  tables.workflows.put(thread, commit)
+  if (scores) tables.scores.add(thread, { agentId, runId: commit.runId, step: 1 }, scores, tables.now())
 }
 
 function removeMessages(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[]): void {
@@ -190,7 +196,7 @@ function endRun(
   run.endedAt = now
   run.error = encoded.error
   tables.putRun(thread, run)
-  if (end.status === 'finished' && end.scores) tables.scores.add(thread, run, end.scores, now)
+  if (end.status !== 'rejected' && end.scores) tables.scores.add(thread, run, end.scores, now)
   mergeTail(tables, thread)
   const titleUntil = end.status === 'finished' ? end.titleUntil : undefined
   const wantsTitle = titleUntil !== undefined && markUntitled(tables, thread, run.agentId, owner, titleUntil)

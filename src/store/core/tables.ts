@@ -189,7 +189,7 @@ export interface WorkflowTable {
 /** Scores of runs, and the work to make them. */
 export interface ScoreTable {
   /** Adds the work, unless the run has it. */
-  add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void
+  add(thread: ThreadRecord, run: Pick<RunRecord, 'agentId' | 'runId' | 'step'>, scores: readonly NewScore[], now: number): void
 }
 
 /** Versions of agents and of prompt blocks. */

@@ -1,5 +1,5 @@
 import { editSchema, promptBlockSchema } from '../sql/edits/schema.ts'
-import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
+import { givenScoreSchema, scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { migrations } from '../sqlite/migrations.ts'
@@ -98,4 +98,4 @@ ${functions}
 ${own}
 ${triggers}`, recallIndex, translateTables(stepSchema), translateTables(headUseSchema), cheapHeartbeats,
   translateTables(workflowSchema), translateTables(scoreSchema), translateTables(editSchema), cheapUsage, timelineTable, workflowUsage,
-  translateTables(scoreOriginSchema), translateTables(promptBlockSchema), cheapNotifications]
+  translateTables(scoreOriginSchema), translateTables(promptBlockSchema), cheapNotifications, translateTables(givenScoreSchema)]

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { schema } from './schema.ts'
 import { usageSchema, workflowUsageSchema } from '../sql/usage.ts'
 import { editSchema, promptBlockSchema } from '../sql/edits/schema.ts'
-import { scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
+import { givenScoreSchema, scoreOriginSchema, scoreSchema } from '../sql/scores/schema.ts'
 import { headUseSchema, stepSchema } from '../sql/steps/schema.ts'
 import { workflowSchema } from '../sql/workflows/schema.ts'
 import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } from '../sql/watches/schema.ts'
@@ -15,7 +15,7 @@ import { replyNumbersSchema, watchOrderSchema, watchRunSchema, watchSchema } fro
 export const migrations: readonly string[] = [
   schema, watchSchema, watchOrderSchema, usageSchema, replyNumbersSchema, watchRunSchema, stepSchema, headUseSchema,
   workflowSchema, scoreSchema, editSchema, workflowUsageSchema, scoreOriginSchema,
-  promptBlockSchema,
+  promptBlockSchema, givenScoreSchema,
 ]
 
 /** 'heed', in the header field where SQLite keeps which program a file belongs to. */

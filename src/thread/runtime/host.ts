@@ -209,6 +209,7 @@ export class ThreadHost implements RunHost {
     this.#callers = [...(call ? [call] : []), ...waiters.takeFollowers(run.runId)]
     this.#localOptions = call?.options ?? waiters.optionsOf(taken) ?? waiters.takeRetainedOptions(run.runId)
     this.#performing = true
+    this.#afterRun = { titler: undefined }
     this.#suspended = false
     this.#stop = new AbortController()
     const release = linkAbort(this.#stop, this.#localOptions?.abortSignal)
@@ -404,7 +405,7 @@ export class ThreadHost implements RunHost {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
       if (call) step.call = { ...call, window: (this.#begun as BegunRun).window, usage: { ...call.usage } }
-      if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until, scores?.rows)
+      if (end) step.end = runEnd(end, this.#drained.unread, this.#clearUpTo !== undefined, titleSlot?.until, scores?.rows(end))
       committed = await this.#commitStep(step)
       this.#lostOptions = undefined
     } catch (error) {
@@ -424,7 +425,7 @@ export class ThreadHost implements RunHost {
     this.#recordDrained(taken, commit.step + 1, this.#run?.processors.guardsInput ?? false)
     if (ended) {
       this.#drained.settle(end)
-      if (end?.status === 'finished') scores?.onStored()
+      if (end && scores && scores.rows(end).length > 0) scores.onStored()
       // A suspended run is ended by the caller of the abort. Without pending signals, later ones are not meant.
       if (cleared || end?.status === 'suspended' || !(more || left)) this.#clearUpTo = undefined
       if (cleared) this.#announceCleared()

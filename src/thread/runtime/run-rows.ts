@@ -126,7 +126,7 @@ export function runEnd(
   if (end.status === 'failed' && unread) ended.error = { ...ended.error, code: codeOf(end.error), unread: true }
   if (clearPending) ended.clearPending = true
   if (titleUntil !== undefined) ended.titleUntil = titleUntil
-  if (scores && end.status === 'finished') ended.scores = scores
+  if (scores && scores.length > 0) ended.scores = scores
   return ended
 }
 

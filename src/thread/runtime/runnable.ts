@@ -10,7 +10,7 @@ import type { Editable, RunEdit, RunEditor } from '../../editor/contract.ts'
 import type { AgentScorers } from '../../scorers/contract.ts'
 import type { NewScore } from '../../store/contract/scores.ts'
 import type { ScheduleRecord } from '../../store/contract/schedules.ts'
-import type { BegunRun, Fence, MailboxRow, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, MailboxRow, RunEnd, Send, StepCommit, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 
@@ -30,6 +30,8 @@ export interface Runnable {
   window(options: AgentExecutionOptions): Window
   /** The scorers of its runs for a request; undefined where it has none. */
   readonly scorers?: ((options: Pick<AgentExecutionOptions, 'requestContext'>) => AgentScorers | Promise<AgentScorers>) | undefined
+  /** The scorers of a step of a workflow. */
+  stepScorers?(path: string): AgentScorers
   /** What an editor may change of it. */
   readonly editable?: Editable
   /** The keys that it declares in `requestContextSchema`: what templates of its versions may read. */
@@ -88,8 +90,8 @@ export type Titler = (text: string, signal: AbortSignal, threadId: string) => Pr
 /** The setup of a run, and the function that writes the title of its thread, where one is due. */
 export interface PreparedRun extends RunSetup {
   titler: Titler | undefined
-  /** The work to score the run: `rows` are stored with its end, then `onStored` is called. */
-  scores?: { rows: readonly NewScore[]; onStored(): void }
+  /** The work to score the run: `rows` are stored with an end of this status, then `onStored` is called. */
+  scores?: { rows(end: Pick<RunEnd, 'status'>): readonly NewScore[]; onStored(): void }
   /** The version of the agent, where it is edited. */
   edit?: RunEdit
 }

@@ -1,6 +1,7 @@
 import { isStorable, type JSONObject } from '../../base/json.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
+import type { CallScorers } from '../../scorers/contract.ts'
 import type { Send } from '../../store/contract/threads.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 
@@ -28,7 +29,8 @@ export function storedOptions(agent: Runnable, options: AgentExecutionOptions): 
   const bound: string[] = []
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined || key === 'requestContext' || key === 'abortSignal') continue
-    if (isStorable(value)) storable[key] = value
+    const plain: unknown = key === 'scorers' ? scorersById(value as CallScorers) : value
+    if (isStorable(plain)) storable[key] = plain
     else bound.push(key)
   }
   const context: JSONObject = {}
@@ -60,6 +62,12 @@ export function restoreOptions(stored: JSONObject, here: AgentExecutionOptions |
     options: { ...(options as AgentExecutionOptions), ...context, ...here },
     lost: !here && Array.isArray(bound) ? bound.filter((name) => typeof name === 'string') : [],
   }
+}
+
+/** Another process finds the scorers of a call by their ids. */
+function scorersById(scorers: CallScorers): unknown {
+  return Object.fromEntries(Object.entries(scorers).map(([name, entry]) =>
+    [name, entry && { ...entry, scorer: typeof entry.scorer === 'string' ? entry.scorer : entry.scorer.id }]))
 }
 
 /** The options with the memory options of this request. A window that the call itself sets takes precedence. */

@@ -3,6 +3,9 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
 import { RequestContext } from '../../run/request-context.ts'
+import type { AgentScorers } from '../../scorers/contract.ts'
+import { selectScorers } from '../../scorers/sampling.ts'
+import type { NewScore } from '../../store/contract/scores.ts'
 import { workflowRunner } from '../../store/contract/thread-row.ts'
 import type { ScheduleRecord } from '../../store/contract/schedules.ts'
 import type { BegunRun, DecidedChild, MailboxRow, ThreadStore, WorkflowCommit } from '../../store/contract/threads.ts'
@@ -12,9 +15,9 @@ import type { WorkflowChunk } from '../chunk.ts'
 import { Execution, firstTurn } from '../execution.ts'
 import type { Command, ExecutionCommit, ExecutionHost, RunHead } from '../execution-host.ts'
 import { callEndHooks, hasEndHooks } from '../definition/hooks.ts'
-import type { WorkflowGraph } from '../plan/graph.ts'
+import { stepsOf, type WorkflowGraph } from '../plan/graph.ts'
 import { isOver } from '../plan/machine.ts'
-import type { StepRow } from '../plan/plan.ts'
+import { stepAt, type StepRow } from '../plan/plan.ts'
 import type { StepSeat } from '../step.ts'
 import { inPathOrder } from './stored-run.ts'
 
@@ -42,6 +45,8 @@ export interface RunnerSurroundings {
   site: object
   /** Starts the run of an occurrence of a schedule. Undefined for a schedule that wakes a run. */
   startScheduled(record: ScheduleRecord, at: number): Promise<string | undefined>
+  /** Work to score steps was stored. */
+  onScores(): void
   /** Wakes the run at this time, also when this process is gone. */
   wakeAt(run: { threadId: string; resourceId: string; epoch: number }, at: number): Promise<void>
 }
@@ -65,6 +70,15 @@ export class WorkflowRunner implements Runnable {
     return false
   }
 
+  /** Undefined where no step has scorers: nothing is read then. */
+  get scorers(): Runnable['scorers'] {
+    return stepsOf(this.#graph()).some(({ scorers }) => scorers !== undefined) ? () => ({}) : undefined
+  }
+
+  stepScorers(path: string): AgentScorers {
+    return { ...stepAt(this.#graph(), path)?.scorers }
+  }
+
   prepare(): Promise<PreparedRun> {
     return Promise.reject(new HeedError('unsupported_option', `'${this.id}' is a workflow: it has no model.`))
   }
@@ -74,7 +88,7 @@ export class WorkflowRunner implements Runnable {
   }
 
   async perform(seat: RunSeat): Promise<void> {
-    const host = new SeatHost(seat, this.#surroundings, this.#graph())
+    const host = new SeatHost(seat, this.#surroundings, this, this.#graph())
     const taken = seat.begun.resumed ? await takenBefore(seat) : seat.begun.taken
     const loaded = await this.#load(seat, taken)
     // A signal that came after the end of the run, or to a run that was never started.
@@ -185,12 +199,14 @@ class SeatHost implements ExecutionHost {
   readonly #seat: RunSeat
   readonly #surroundings: RunnerSurroundings
   readonly #graph: WorkflowGraph
+  readonly #runner: WorkflowRunner
   #step: number
   #loaded: Loaded | undefined
   #canceled = false
 
-  constructor(seat: RunSeat, surroundings: RunnerSurroundings, graph: WorkflowGraph) {
+  constructor(seat: RunSeat, surroundings: RunnerSurroundings, runner: WorkflowRunner, graph: WorkflowGraph) {
     this.#graph = graph
+    this.#runner = runner
     this.clock = surroundings.clock
     this.logger = surroundings.logger
     this.#seat = seat
@@ -248,16 +264,27 @@ class SeatHost implements ExecutionHost {
     const steps = loaded.isNew ? [...loaded.rows.values()] : rows
     const hooked = hasEndHooks(this.#graph, head)
     if (hooked) head.ending = true
+    const scores = this.#scoresOf(rows, head, loaded)
     const { taken } = await this.#seat.commit({
       step: this.#step++,
       end: rest && !this.#canceled && !hooked,
-      workflow: workflowCommit(head, loaded, steps),
+      workflow: { ...workflowCommit(head, loaded, steps), ...(scores.length > 0 ? { scores } : {}) },
     })
+    if (scores.length > 0) this.#surroundings.onScores()
     loaded.isNew = false
     const commands = commandsIn(taken)
     if (!this.#canceled) return commands
     this.#canceled = false
     return [...commands, { type: 'cancel' }]
+  }
+
+  /** The work to score steps that have ended with this commit. */
+  #scoresOf(rows: readonly StepRow[], { workflowId, runId }: RunHead, { requestContext, resourceId }: Loaded): NewScore[] {
+    const ended = rows.filter(({ kind, status }) => kind === 'step' && status === 'success')
+    return ended.flatMap(({ path, stepId }) => selectScorers(this.#runner.stepScorers(path), runId, {
+      requestContext: requestContext.all, entity: { id: stepId, workflowId }, entityType: 'step', source: 'live',
+      threadId: this.#seat.begun.thread.id, resourceId,
+    }).map(({ scorer }) => ({ scorerId: scorer.id, version: scorer.version, stepPath: path, stepId, ...this.#seat.trace?.ids })))
   }
 
   emit(chunk: WorkflowChunk): void {

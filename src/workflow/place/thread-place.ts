@@ -28,6 +28,7 @@ import { inPathOrder, snapshotOf, type StoredRun, type WorkflowRunInfo } from '.
 export interface WorkflowSite {
   readonly threads: ThreadRuntime
   readonly schedules: Schedules
+  readonly scoring: { wake(): void }
 }
 
 /** Runs on threads of a storage. */
@@ -54,6 +55,7 @@ export class ThreadPlace implements RunPlace {
         return site()
       },
       startScheduled: (record, at) => this.#startScheduled(record, at),
+      onScores: () => site().scoring.wake(),
       wakeAt: ({ threadId, resourceId, epoch }, at) => this.#wakeAt({ threadId, resourceId }, at, epoch),
     })
   }

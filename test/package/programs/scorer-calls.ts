@@ -3,12 +3,13 @@ import { test } from 'node:test'
 import { Agent, createTool, Heed, InMemoryStore } from 'heed'
 import { HeedClient } from 'heed/client'
 import {
-  compareEvals, createAnswerRelevancyScorer, createBiasScorer, createCostScorer, createFaithfulnessScorer, createHallucinationScorer, createKeywordCoverageScorer,
+  checks, compareEvals, createAnswerRelevancyScorer, createBiasScorer, createClassifierScorer, createCostScorer, createFaithfulnessScorer, createHallucinationScorer, createKeywordCoverageScorer,
   createLatencyScorer, createPromptAlignmentScorer, createSchemaMatchScorer, createScorer, createSimilarityScorer, createToolCallAccuracyScorer, createToxicityScorer,
-  notScorable, runEvals, textOf,
+  filterRun, notScorable, runEvals, textOf,
 } from 'heed/scorers'
 import { serve } from 'heed/server'
 import { scriptedModel } from 'heed/testing'
+import { createStep, createWorkflow } from 'heed/workflows'
 import { z } from 'zod'
 
 // Every call of scorers and evaluations, as a program of a user has them.
@@ -77,4 +78,70 @@ test('scores of an agent in use, listed in the process and over HTTP', async () 
   const listed = await new HeedClient({ baseUrl: server.url }).listScores({ agentId: 'guide', scorerId: 'keyword-coverage', state: 'scored' })
   assert.deepEqual(listed.scores.map(({ runId }) => runId), scores.map(({ runId }) => runId))
   await server.close()
+})
+
+const brief = createScorer({ id: 'brief', description: 'd', type: 'agent', prepareRun: filterRun({ partTypes: ['text'], dropSystemMessages: true }) }).generateScore(({ run }) => textOf(run.output).length)
+const memory = { thread: 't', resource: 'r' }
+
+test('scorers of a Heed, of one call, by a filter, and of other ends', async () => {
+  const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'By train.'), scorers: { own: { scorer: createKeywordCoverageScorer(), filter: { threadId: { ne: 't' } }, on: ['finished', 'failed'] } } })
+  const heed = new Heed({ agents: { agent }, scorers: { brief }, storage: new InMemoryStore() })
+  assert.equal(heed.getScorer('brief'), heed.getScorerById('brief'))
+  assert.deepEqual([Object.keys(heed.listScorers()), Object.keys(await agent.listScorers())], [['brief'], ['own']])
+  await agent.generate('Which train?', { memory })
+  const { runId } = await agent.generate('Which train?', { memory, scorers: { now: { scorer: 'brief', sampling: { type: 'none' } } } })
+  await heed.tick()
+  const { scores } = await heed.listScores()
+  assert.deepEqual(scores.map(({ scorerId, score, runId: of }) => [scorerId, score, of]), [['brief', 9, runId]])
+  await assert.rejects(agent.generate('x', { memory, scorers: { a: { scorer: 'none' } } }), { code: 'unknown_scorer' })
+  // A field that is none does not compile, and is rejected.
+  // @ts-expect-error
+  assert.throws(() => new Agent({ id: 'x', model: judge, scorers: { a: { scorer: brief, filter: { 'user.plan': { eq: 1 } } } } }), { code: 'invalid_argument' })
+  await heed.close()
+})
+
+test('a score of a person, a score that is made again, and scores of old runs', async () => {
+  const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'By train.') })
+  const heed = new Heed({ agents: { agent }, scorers: { brief }, storage: new InMemoryStore() })
+  const { runId } = await agent.generate('Which train?', { memory })
+  const saved = await heed.saveScore({ threadId: 't', runId, scorerId: 'thumbs', score: 1, by: 'ann', reason: 'Fine.', metadata: { page: 1 }, source: 'test' })
+  assert.deepEqual([saved.score, saved.by, saved.source], [1, 'ann', 'test'])
+  assert.deepEqual(await heed.backfillScores({ agentId: 'guide', scorer: 'brief', from: new Date(0) }), { runs: 1, added: 1 })
+  await heed.tick()
+  assert.deepEqual([await heed.countScores({ runId }), await heed.countScores({ scorerId: 'brief', state: 'scored' }), await heed.retryScores()], [2, 1, 0])
+  await heed.close()
+})
+
+test('steps of a workflow are scored in use and in an evaluation', async () => {
+  const long = createScorer({ id: 'long', description: 'd', type: { input: z.number(), output: z.string() } }).generateScore(({ run: { output } }) => output.length)
+  const say = createStep({ id: 'say', inputSchema: z.number(), outputSchema: z.string(), execute: ({ inputData }) => 'x'.repeat(inputData), scorers: { long: { scorer: long } } })
+  const saying = createWorkflow({ id: 'saying', inputSchema: z.number(), outputSchema: z.string() }).then(say).commit()
+  const heed = new Heed({ workflows: { saying }, storage: new InMemoryStore() })
+  await heed.getWorkflow('saying').createRun({ runId: 'r1' }).start({ inputData: 3 })
+  await heed.tick()
+  const { scores } = await heed.listScores({ workflowId: 'saying', stepId: 'say' })
+  assert.deepEqual(scores.map(({ runId, stepPath, score }) => [runId, stepPath, score]), [['r1', '0', 3]])
+  const result = await runEvals({
+    target: saying, data: [{ input: 2 }], gates: [checks.equals('xx')],
+    scorers: { workflow: [checks.matches(/^x+$/)], steps: { say: [{ scorer: long, threshold: { min: 2 } }] }, trajectory: [checks.toolOrder(['say'])] },
+  })
+  assert.deepEqual([result.verdict, result.scores['say.long']], ['passed', 2])
+  await heed.close()
+})
+
+test('checks, a classifier, and turns with gates', async () => {
+  const look = createTool({ id: 'look', inputSchema: z.object({ city: z.string() }), execute: async () => 'A train goes at nine.' })
+  const agent = new Agent({ id: 'guide', tools: { look }, model: scriptedModel([{ toolCalls: [{ toolName: 'look', input: { city: 'Sintra' } }] }, 'By train.', 'At nine.']) })
+  const tone = createClassifierScorer({ id: 'tone', description: 'd', question: 'How kind is it?', choices: { good: 1, poor: 0 }, model: scriptedModel(() => '{"choice":"good","why":"It is."}') })
+  const result = await runEvals({
+    target: agent,
+    data: [{
+      turns: [
+        { input: 'How?', gates: [checks.calledTool('look', { times: 1, args: { city: 'Sintra' } }), checks.noToolErrors(), checks.maxToolCalls(1), checks.toolOrder(['look']), checks.didNotCall('pay'), checks.includes('train')] },
+        { input: 'When?', gates: [checks.usedNoTools(), checks.excludes('bus'), checks.matches(/nine/), checks.similarity('at nine')] },
+      ],
+    }],
+    scorers: [tone],
+  })
+  assert.deepEqual([result.verdict, result.scores, result.items[0]?.turns?.map(({ missed }) => missed)], ['passed', { tone: 1 }, [[], []]])
 })

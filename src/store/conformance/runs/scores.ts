@@ -18,7 +18,7 @@ const named = (rows: readonly ScoreRow[]) => rows.map(({ scorerId, attempts }) =
 
 export const scoreCases: StoreCase[] = [
   {
-    name: '[J4.1] the commit that finishes a run stores the work to score it, once; another end stores none',
+    name: '[J4.1] [J4.12] the commit that ends a run stores the work to score it that it brings, once; a rejected run has none',
     async run({ store: open }) {
       const store = await open()
       const before = Date.now() - 1
@@ -28,15 +28,20 @@ export const scoreCases: StoreCase[] = [
       assert.ok(listed.every(({ createdAt }) => createdAt > before))
       const plain = listed.map(({ key: _, createdAt: _at, ...one }) => one)
       assert.deepEqual(plain.toSorted((a, b) => a.scorerId.localeCompare(b.scorerId)), [
-        { ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'length', version: '2', state: 'pending', attempts: 0, steps: 1 },
         {
-          ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'tone', version: '1', state: 'pending', attempts: 0, steps: 1, ...span,
-          agentVersion: 3,
+          ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'length', version: '2', state: 'pending', source: 'live', attempts: 0,
+          steps: 1,
+        },
+        {
+          ...scope, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'tone', version: '1', state: 'pending', source: 'live', attempts: 0,
+          steps: 1, ...span, agentVersion: 3,
         },
       ])
-      await commit(store, await start(store, 'b'), { rows: [], end: { status: 'failed', scores } as never })
+      await commit(store, await start(store, 'b'), { rows: [], end: { status: 'rejected', scores } as never })
       await commit(store, await start(store, 'c'), { rows: [row('c-says', 'assistant')], ...finish })
       assert.equal((await store.listScores({ limit: 10 })).scores.length, 2)
+      await commit(store, await start(store, 'd'), { rows: [], end: { status: 'failed', error: { message: 'x' }, scores } })
+      assert.deepEqual((await store.listScores({ runId: 'run-of-d', limit: 10 })).scores.length, 2)
     },
   },
   {
@@ -97,6 +102,84 @@ export const scoreCases: StoreCase[] = [
       assert.equal((await store.listScores({ resourceId: 'another', limit: 10 })).scores.length, 4)
       await store.deleteThread({ threadId: scope.threadId })
       assert.deepEqual((await store.listScores({ threadId: scope.threadId, limit: 10 })).scores, [])
+    },
+  },
+  {
+    name: '[J4.14] a score that is given belongs to a stored run, and is replaced by the next one of the same giver',
+    async run({ store: open }) {
+      const store = await open()
+      await scoredRun(store)
+      const given = { ...scope, runId: 'run-of-a', scorerId: 'thumbs', version: '1', score: 1, source: 'live' } as const
+      const saved = await store.saveScore({ ...given, reason: 'fine', metadata: { page: 3 }, by: 'ann' }, 5_000)
+      assert.deepEqual(
+        { ...saved, key: 0, createdAt: 0 },
+        {
+          ...scope, key: 0, agentId: 'agent-1', runId: 'run-of-a', scorerId: 'thumbs', version: '1', state: 'scored', source: 'live',
+          by: 'ann', attempts: 0, steps: 1, score: 1, reason: 'fine', metadata: { page: 3 }, createdAt: 0, settledAt: 5_000,
+        },
+      )
+      await store.saveScore({ ...given, by: 'bob', source: 'test' }, 6_000)
+      const again = await store.saveScore({ ...given, score: 0, by: 'ann' }, 7_000)
+      assert.deepEqual([again?.key, again?.score, again?.reason, again?.settledAt], [saved?.key, 0, undefined, 7_000])
+      assert.equal(await store.countScores({ scorerId: 'thumbs' }), 2)
+      assert.equal(await store.countScores({ scorerId: 'thumbs', source: 'test' }), 1)
+      assert.equal(await store.saveScore({ ...given, runId: 'run-of-z' }, 1), null)
+      assert.equal(await store.saveScore({ ...given, resourceId: 'another' }, 1), null)
+      // What it replaces is not made any more.
+      const now = Date.now() + 1_000
+      const tone = (await claim(store, now)).find(({ scorerId }) => scorerId === 'tone') ?? assert.fail()
+      await store.saveScore({ ...given, scorerId: 'tone', score: 0.5 }, now)
+      assert.equal(await store.settleScore(tone, { state: 'scored', score: 0.9 }, now), false)
+      const { scores: listed } = await store.listScores({ scorerId: 'tone', limit: 10, offset: 0 })
+      assert.deepEqual(listed.map(({ state, score }) => [state, score]), [['scored', 0.5]])
+      assert.deepEqual((await store.listScores({ scorerId: 'tone', limit: 10, offset: 1 })).scores, [])
+    },
+  },
+  {
+    name: '[J4.15] a failed score that is retried is due again, and one that is made or due stays as it is',
+    async run({ store: open }) {
+      const store = await open()
+      await scoredRun(store)
+      const now = Date.now() + 1_000
+      const [one, other] = (await claim(store, now)) as [ScoreRow, ScoreRow]
+      await store.settleScore(one, { state: 'failed', error: { message: 'x' } }, now)
+      await store.settleScore(other, { state: 'scored', score: 1 }, now)
+      assert.equal(await store.retryScores({ agentId: 'another', limit: 10 }, now), 0)
+      assert.equal(await store.retryScores({ agentId: 'agent-1', limit: 10 }, now + 5), 1)
+      assert.equal(await store.retryScores({ limit: 10 }, now + 5), 0)
+      const [retried, ...others] = await claim(store, now + 5)
+      assert.deepEqual([retried?.key, retried?.attempts, retried?.retries, retried?.error, others], [one.key, 2, 1, undefined, []])
+    },
+  },
+  {
+    name: '[J4.16] the work to score runs that ended before is stored once for each run and scorer',
+    async run({ store: open }) {
+      const store = await open()
+      await scoredRun(store)
+      await commit(store, await start(store, 'b'), { rows: [row('b-says', 'assistant')], ...finish })
+      const named = { threadId: scope.threadId, scorerId: 'tone', version: '1' }
+      const wanted = ['run-of-a', 'run-of-b', 'run-of-z'].map((runId) => ({ ...named, runId }))
+      assert.equal(await store.addScores(wanted, 1), 1)
+      assert.equal(await store.addScores(wanted, 1), 0)
+      const { scores: [added] } = await store.listScores({ runId: 'run-of-b', limit: 10 })
+      assert.deepEqual([added?.state, added?.agentId, added?.steps], ['pending', 'agent-1', 1])
+    },
+  },
+  {
+    name: '[J4.13] the commit of a step of a workflow stores the work to score it, once for each path',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store, 'a')
+      const score = (stepPath: string) => ({ scorerId: 'tone', version: '1', stepPath, stepId: 'write', ...span })
+      const workflow = (...paths: string[]) => ({
+        workflowId: 'order', runId: 'order-1', status: 'running', head: { state: {} }, scores: paths.map(score),
+        steps: paths.map((path) => ({ path, row: { path, output: 'x' } })),
+      })
+      await commit(store, run, { rows: [], workflow: workflow('0', '1[0]'), drain: true })
+      await commit(store, run, { rows: [], workflow: workflow('1[0]', '1[1]'), drain: true })
+      const { scores: listed } = await store.listScores({ stepId: 'write', limit: 10 })
+      const stored = listed.map(({ runId, stepPath, steps }) => [runId, stepPath, steps])
+      assert.deepEqual(stored, ['1[1]', '1[0]', '0'].map((path) => ['order-1', path, undefined]))
     },
   },
 ]

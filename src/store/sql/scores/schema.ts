@@ -33,3 +33,15 @@ export const scoreOriginSchema = `
   ALTER TABLE heed_scores ADD COLUMN steps INTEGER;
   ALTER TABLE heed_scores ADD COLUMN agent_version INTEGER;
 `
+
+/** Version 14: scores of steps of workflows, scores that people gave, and retries. */
+export const givenScoreSchema = `
+  ALTER TABLE heed_scores ADD COLUMN step_path TEXT NOT NULL DEFAULT '';
+  ALTER TABLE heed_scores ADD COLUMN step_id TEXT;
+  ALTER TABLE heed_scores ADD COLUMN given_by TEXT NOT NULL DEFAULT '';
+  ALTER TABLE heed_scores ADD COLUMN source TEXT NOT NULL DEFAULT 'live';
+  ALTER TABLE heed_scores ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE heed_scores ADD COLUMN metadata TEXT;
+  DROP INDEX heed_scores_run;
+  CREATE UNIQUE INDEX heed_scores_one ON heed_scores (run_id, thread, scorer_id, version, step_path, given_by);
+`

@@ -1,6 +1,6 @@
 import type { JSONObject } from '../../../base/json.ts'
 import type { DueClaim } from '../../contract/notifications.ts'
-import type { NewScore, ScoreQuery, ScoreRow, ScoreSettlement, ScoreState } from '../../contract/scores.ts'
+import type { GivenScore, NewScore, RequestedScore, ScoreQuery, ScoreRow, ScoreSettlement, ScoreState } from '../../contract/scores.ts'
 import type { RunRecord, ThreadRecord } from '../../core/records.ts'
 import type { ScoreTable } from '../../core/tables.ts'
 import { longestWaiting } from '../notifications/dispatch.ts'
@@ -26,20 +26,43 @@ interface ScoreRecord {
   spanId: string | null
   steps: number | null
   agentVersion: number | null
+  stepPath: string
+  stepId: string | null
+  givenBy: string
+  source: ScoreRow['source']
+  retries: number
+  metadata: string | null
 }
 
 const columns = `
   key, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, run_id AS runId, scorer_id AS scorerId, version, state,
   attempts, score, reason, error, usage, created_at AS createdAt, settled_at AS settledAt, trace_id AS traceId, span_id AS spanId, steps,
-  agent_version AS agentVersion`
+  agent_version AS agentVersion, step_path AS stepPath, step_id AS stepId, given_by AS givenBy, source, retries, metadata`
 
 /** The statements of scores. */
 export const scoreSql = {
   add: `
     INSERT INTO heed_scores (
       thread, thread_id, resource_id, agent_id, run_id, scorer_id, version, state, due_at, attempts, created_at, trace_id, span_id, steps,
-      agent_version)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, 0, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
+      agent_version, step_path, step_id)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', ?8, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING`,
+  give: `
+    INSERT INTO heed_scores (
+      thread, thread_id, resource_id, agent_id, run_id, scorer_id, version, state, attempts, steps, score, reason, metadata, given_by,
+      source, created_at, settled_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'scored', 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)
+    ON CONFLICT (run_id, thread, scorer_id, version, step_path, given_by) DO UPDATE SET
+      state = excluded.state, score = excluded.score, reason = excluded.reason, metadata = excluded.metadata, source = excluded.source,
+      due_at = NULL, error = NULL, usage = NULL, settled_at = excluded.settled_at`,
+  given: `
+    SELECT ${columns} FROM heed_scores
+    WHERE run_id = ? AND thread_id = ? AND scorer_id = ? AND version = ? AND step_path = '' AND given_by = ?`,
+  run: `
+    SELECT t.key AS thread, t.id AS threadId, t.resource_id AS resourceId, r.agent_id AS agentId, r.step AS steps
+    FROM heed_threads t JOIN heed_runs r ON r.thread = t.key WHERE t.id = ? AND r.run_id = ?`,
+  retry: `
+    UPDATE heed_scores SET state = 'pending', due_at = ?, retries = retries + 1, error = NULL, settled_at = NULL
+    WHERE key = ? AND state = 'failed'`,
   due: `SELECT ${columns} FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
   take: `UPDATE heed_scores SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
   nextDue: `SELECT min(due_at) AS at FROM heed_scores WHERE agent_id = ? AND due_at IS NOT NULL`,
@@ -60,11 +83,14 @@ export class SqlScores implements ScoreTable {
     this.#db = statements
   }
 
-  add(thread: ThreadRecord, run: RunRecord, scores: readonly NewScore[], now: number): void {
-    for (const { scorerId, version, traceId = null, spanId = null, agentVersion = null } of scores) {
+  add(
+    thread: Pick<ThreadRecord, 'key' | 'id' | 'resourceId'>, run: Pick<RunRecord, 'agentId' | 'runId' | 'step'>,
+    scores: readonly NewScore[], now: number,
+  ): void {
+    for (const { scorerId, version, traceId = null, spanId = null, agentVersion = null, stepPath = '', stepId = null } of scores) {
       this.#db.execute(
         scoreSql.add, thread.key, thread.id, thread.resourceId, run.agentId, run.runId, scorerId, version, now, traceId, spanId, run.step,
-        agentVersion,
+        agentVersion, stepPath, stepId,
       )
     }
   }
@@ -116,28 +142,88 @@ export function nextScoreDue(statements: Statements, agentIds: readonly string[]
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-export function listScores(statements: Statements, query: ScoreQuery): { scores: ScoreRow[]; more: boolean } {
-  const { threadId, resourceId, runId, agentId, scorerId, state, before, limit } = query
+/** A run of a conversation, with its thread. */
+interface ScoredRun {
+  thread: number
+  threadId: string
+  resourceId: string
+  agentId: string
+  steps: number
+}
+
+/** False where the run is unknown. */
+export function saveScore(statements: Statements, given: GivenScore, now: number): boolean {
+  const { threadId, resourceId, runId, scorerId, version, score, reason = null, metadata, by = '', source } = given
+  const run = statements.one<ScoredRun>(scoreSql.run, threadId, runId)
+  if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) return false
+  statements.execute(
+    scoreSql.give, run.thread, run.threadId, run.resourceId, run.agentId, runId, scorerId, version, run.steps, score, reason,
+    metadata === undefined ? null : JSON.stringify(metadata), by, source, now,
+  )
+  return true
+}
+
+export function givenScore(statements: Statements, { threadId, runId, scorerId, version, by = '' }: GivenScore): ScoreRow | null {
+  const saved = statements.one<ScoreRecord>(scoreSql.given, runId, threadId, scorerId, version, by)
+  return saved ? scoreRow(saved) : null
+}
+
+export function addScores(statements: Statements, scores: readonly RequestedScore[], now: number): number {
+  let added = 0
+  for (const { threadId, runId, scorerId, version } of scores) {
+    const run = statements.one<ScoredRun>(scoreSql.run, threadId, runId)
+    if (!run) continue
+    const { thread, resourceId, agentId, steps } = run
+    added += statements.run(
+      scoreSql.add, thread, threadId, resourceId, agentId, runId, scorerId, version, now, null, null, steps, null, '', null,
+    )
+  }
+  return added
+}
+
+export function retryScores(statements: Statements, query: ScoreQuery, now: number): number {
+  const { scores } = listScores(statements, { ...query, state: 'failed' })
+  return scores.reduce((count, { key }) => count + statements.run(scoreSql.retry, now, key), 0)
+}
+
+/** Rows of a deleted thread are removed some time after it. */
+const exists = 'EXISTS (SELECT 1 FROM heed_threads e WHERE e.key = heed_scores.thread)'
+
+function wantedScores({ threadId, resourceId, runId, agentId, scorerId, stepId, source, state, before }: Partial<ScoreQuery>): {
+  where: string; values: SqlValue[]
+} {
   const wanted = Object.entries({
     'thread = (SELECT t.key FROM heed_threads t WHERE t.id = ?)': threadId, 'resource_id = ?': resourceId, 'run_id = ?': runId,
-    'agent_id = ?': agentId, 'scorer_id = ?': scorerId, 'state = ?': state, 'key < ?': before,
+    'agent_id = ?': agentId, 'scorer_id = ?': scorerId, 'step_id = ?': stepId, 'source = ?': source, 'state = ?': state, 'key < ?': before,
   }).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
-  // Rows of a deleted thread are removed some time after it.
-  const exists = 'EXISTS (SELECT 1 FROM heed_threads e WHERE e.key = heed_scores.thread)'
-  const where = [exists, ...wanted.map(([condition]) => condition)].join(' AND ')
-  const values: SqlValue[] = wanted.map(([, value]) => value)
-  const text = `SELECT ${columns} FROM heed_scores WHERE ${where} ORDER BY key DESC LIMIT ?`
-  const found = statements.all<ScoreRecord>(text, ...values, limit + 1)
+  return { where: [exists, ...wanted.map(([condition]) => condition)].join(' AND '), values: wanted.map(([, value]) => value) }
+}
+
+export function listScores(statements: Statements, { limit, offset = 0, ...query }: ScoreQuery): { scores: ScoreRow[]; more: boolean } {
+  const { where, values } = wantedScores(query)
+  const text = `SELECT ${columns} FROM heed_scores WHERE ${where} ORDER BY key DESC LIMIT ? OFFSET ?`
+  const found = statements.all<ScoreRecord>(text, ...values, limit + 1, offset)
   return { scores: found.slice(0, limit).map(scoreRow), more: found.length > limit }
 }
 
-function scoreRow({ score, reason, error, usage, settledAt, traceId, spanId, steps, agentVersion, ...record }: ScoreRecord): ScoreRow {
+export function countScores(statements: Statements, query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): number {
+  const { where, values } = wantedScores(query)
+  return statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_scores WHERE ${where}`, ...values)?.total ?? 0
+}
+
+function scoreRow({
+  score, reason, error, usage, settledAt, traceId, spanId, steps, agentVersion, stepPath, stepId, givenBy, retries, metadata, ...record
+}: ScoreRecord): ScoreRow {
   return {
     ...record,
     ...(traceId !== null && { traceId }),
     ...(spanId !== null && { spanId }),
-    ...(steps !== null && { steps }),
+    ...(steps !== null && stepId === null && { steps }),
     ...(agentVersion !== null && { agentVersion }),
+    ...(stepId !== null && { stepPath, stepId }),
+    ...(givenBy !== '' && { by: givenBy }),
+    ...(retries > 0 && { retries }),
+    ...(metadata !== null && { metadata: JSON.parse(metadata) as JSONObject }),
     ...(score !== null && { score }),
     ...(reason !== null && { reason }),
     ...(error !== null && { error: JSON.parse(error) as JSONObject }),

@@ -3,9 +3,8 @@ import { checkNodeVersion } from './base/node-version.ts'
 checkNodeVersion()
 
 // The runtime
-export {
-  Heed, type CloseOptions, type HeedConfig, type HeedWorkflow, type TickOptions, type TickResult,
-} from './heed/heed.ts'
+export { Heed } from './heed/heed.ts'
+export type { CloseOptions, HeedConfig, HeedWorkflow, TickOptions, TickResult } from './heed/config.ts'
 export type { AgentVoice } from './agent/voice/agent-voice.ts'
 export type { ScoreBackfill, ScoreInput, ScoreListQuery, ScorePage, ScoreRetry } from './heed/scores.ts'
 export type {

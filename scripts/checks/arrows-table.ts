@@ -81,6 +81,7 @@ export const arrows: ArrowTable = {
 
   // The composition root: the objects of one storage. It stands below the agent; Heed, which knows the agents, stands above.
   'heed/heed.ts': [...core],
+  'heed/config.ts': [...core],
   'heed/sources.ts': [...core],
   'heed/channels.ts': [...core],
   'heed/scores.ts': [...core],

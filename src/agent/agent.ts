@@ -20,9 +20,9 @@ import type { StateInput } from '../signals/state.ts'
 import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract/threads.ts'
 import { activeRun, listActiveThreads, type ActiveRun } from '../thread/control/inspect.ts'
 import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } from '../thread/control/lanes.ts'
+import { retryParked } from '../thread/control/resume.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/send/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
-import { retryParked } from '../thread/control/resume.ts'
 import type { PreparedRun, RunEnvironment, Runnable, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SendOptions } from '../thread/send/options.ts'
@@ -348,8 +348,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return copy
   }
 
-  /** @internal */
-  contextKeys(): Promise<readonly string[]> {
+  /** @internal */ contextKeys(): Promise<readonly string[]> {
     return declaredKeys(this.#config)
   }
 

@@ -72,7 +72,9 @@ export class HeedClient {
   }
 
   /** Scores of runs, newest first. `before`: the `next` of the page before. */
-  async listScores(query: Partial<Omit<ScoreQuery, 'stepId' | 'source' | 'offset'>> = {}): Promise<{ scores: ListedScore[]; next?: number }> {
+  async listScores(
+    query: Partial<Omit<ScoreQuery, 'stepId' | 'source' | 'offset'>> = {},
+  ): Promise<{ scores: ListedScore[]; next?: number }> {
     checkNames('listScores()', query, ['threadId', 'resourceId', 'runId', 'agentId', 'scorerId', 'state', 'before', 'limit'])
     return this.#connection.json('/scores', { query: { ...query } })
   }

@@ -1,116 +1,27 @@
 import type { Agent } from '../agent/agent.ts'
 import { checkNames, checkWhole, refused } from '../base/arguments.ts'
-import { isObject } from '../base/json.ts'
-import type { Bus } from '../bus/contract.ts'
 import { systemClock, withTimeout, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
 import type { HeedEditor } from '../editor/editor.ts'
 import { cronOf } from '../schedule/timing.ts'
-import type { Channel } from '../channel/channel.ts'
-import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
+import { inboxSettings } from '../inbox/options.ts'
 import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import type { SignalProvider } from '../sources/source.ts'
-import type { CedarPolicies } from '../policy/policies.ts'
 import type { ScorerLike } from '../scorers/contract.ts'
 import type { ScoreRow } from '../store/contract/scores.ts'
-import type { Storage } from '../store/contract/storage.ts'
-import { RunSlotPool, type RunLimits } from '../thread/runtime/run-slots.ts'
+import { RunSlotPool } from '../thread/runtime/run-slots.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { Sites, type Site } from './site.ts'
 import { Channels } from './channels.ts'
+import { checkConfig, type CloseOptions, type HeedConfig, type HeedWorkflow, type TickOptions, type TickResult } from './config.ts'
 import { receivePolicyOf, toolPolicyOf } from './agent-policy.ts'
-import { checkPolicies, withDeadline, type Policies } from './policies.ts'
+import { withDeadline, type Policies } from './policies.ts'
 import {
   backfillScores, countScores, listScores, retryScores, saveScore, scorersById, type ScoreBackfill, type ScoreInput,
   type ScoreListQuery, type ScorePage, type ScoreRetry,
 } from './scores.ts'
 import { Sources } from './sources.ts'
-import { checkTracing, type TracingOptions } from '../tracing/options.ts'
-
-/** A workflow as a Heed knows it: see `createWorkflow` of `heed/workflows`. */
-export interface HeedWorkflow {
-  readonly id: string
-  /** @internal */
-  join(heed: Pick<Heed, 'sites'>): void
-  /** @internal */
-  register(): ThreadRuntime | undefined
-  /** @internal Makes the schedules of the store those of the code. */
-  reconcile?(): Promise<void>
-  /** @internal The scorers of its steps. */
-  stepScorers?(): readonly ScorerLike[]
-}
-
-/** The parts of a Heed. */
-export interface HeedConfig<
-  Agents extends Record<string, Agent> = Record<string, Agent>,
-  Workflows extends Record<string, HeedWorkflow> = Record<string, HeedWorkflow>,
-  Scorers extends Record<string, ScorerLike> = Record<string, ScorerLike>,
-> {
-  agents?: Agents
-  /** Workflows whose runs are in the storage: made with `createWorkflow` of `heed/workflows`. */
-  workflows?: Workflows
-  /** Scorers that calls and `backfillScores()` may name by their ids: made with `createScorer` of `heed/scorers`. */
-  scorers?: Scorers
-  /** Stores the threads. Defaults to the file `./heed.db`. */
-  storage?: Storage
-  /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
-  bus?: Bus
-  /** How many runs this process has at the same time, and how many threads may wait for one. */
-  limits?: RunLimits
-  notifications?: NotificationsConfig
-  /** Channels whose messages agents wait for. */
-  channels?: readonly Channel[]
-  /**
-   * Decides which messages agents receive, which tools they run by themselves, and what requests to the server may do: `CedarPolicies` of
-   * `heed/policy`. The tenant is the resource whose message, run or thread it is.
-   */
-  policies?: Pick<CedarPolicies, 'authorize'>
-  /** Lets people change the instructions and the tools of agents without a deployment: `new HeedEditor()` of `heed/editor`. */
-  editor?: HeedEditor
-  /** Sources of notifications: webhooks, GitHub, or your own. */
-  sources?: readonly SignalProvider[]
-  /** Receives reports of background work, without secrets. Defaults to warnings and errors on standard error. */
-  logger?: Logger
-  /** What traces contain besides names, times and counts; `false`: no traces. Traces need a registered OpenTelemetry SDK. */
-  tracing?: TracingOptions | false
-  clock?: Clock
-}
-
-/** How much `tick()` does at most. */
-export interface TickOptions {
-  /** How many threads, schedules, notifications and watches are handled at most, each. Defaults to 100. */
-  limit?: number
-  /** How long to wait for the runs that it started or continued. By default, until they are over. */
-  timeoutMs?: number
-  requestContexts?: readonly RequestContext[]
-}
-
-/** How `close()` ends runs. */
-export interface CloseOptions {
-  /**
-   * How long the runs may go on to their next boundary, which is stored; those that a caller of this process waits for, to their end.
-   * Meanwhile this process begins no run, and sends are stored for other processes. Defaults to 0.
-   */
-  drainMs?: number
-}
-
-/** How much was done. */
-export interface TickResult {
-  threads: number
-  notifications: number
-  schedules: number
-  /** Messages annotated, judged and answered, and results sent. */
-  watches: number
-  /** Runs scored. */
-  scores: number
-  pruned: number
-}
-
-const known = [
-  'agents', 'workflows', 'scorers', 'storage', 'bus', 'limits', 'notifications', 'channels', 'policies', 'editor', 'sources', 'logger',
-  'tracing', 'clock',
-]
+import type { TracingOptions } from '../tracing/options.ts'
 
 /** How long a close waits for the delivery of events that sources have polled. */
 const sourcesMs = 5_000
@@ -148,18 +59,12 @@ export class Heed<
   #reported: string | undefined
 
   constructor(config: HeedConfig<Agents, Workflows, Scorers> = {}) {
-    checkNames('new Heed()', config, known)
-    checkParts(config)
-    checkTracing(config.tracing)
-    checkLimits(config.limits)
+    checkConfig(config)
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
-    if (config.policies !== undefined) checkPolicies(config.policies)
     const policies = config.policies && withDeadline(config.policies, this.clock)
     this.policies = policies
-    if (config.editor !== undefined && typeof (config.editor as Partial<HeedEditor>).overridesFor !== 'function')
-      throw refused('editor', 'an editor of heed/editor: new HeedEditor()')
     this.#scorers = config.scorers ?? ({} as Scorers)
     this.scorers = scorersById(config.scorers)
     const inbox = inboxSettings(config.notifications)
@@ -503,33 +408,6 @@ export class Heed<
     await this.sites.drain(over)
     timer.cancel()
   }
-}
-
-/** What each part of a Heed must be: the methods that it must have, or a kind. */
-const parts: ReadonlyArray<readonly [part: keyof HeedConfig, methods: readonly string[], wanted: string]> = [
-  ['storage', ['getStore'], "a storage, such as new LibSQLStore({ url: 'file:./heed.db' })"],
-  ['bus', ['connect'], 'a bus, such as new RedisBus({ url })'],
-  ['logger', ['debug', 'info', 'warn', 'error'], 'an object with the methods debug, info, warn and error'],
-  ['clock', ['now', 'after'], 'a clock, such as virtualClock() of heed/testing'],
-]
-
-function checkParts(config: HeedConfig): void {
-  for (const [part, methods, wanted] of parts) {
-    const value: unknown = config[part]
-    const fits = isObject(value) && methods.every((method) => typeof value[method] === 'function')
-    if (value !== undefined && !fits) throw refused(part, wanted)
-  }
-  for (const part of ['agents', 'workflows', 'scorers'] as const)
-    if (config[part] !== undefined && !isObject(config[part])) throw refused(part, `an object of ${part} by their names`)
-  for (const part of ['sources', 'channels'] as const)
-    if (config[part] !== undefined && !Array.isArray(config[part])) throw refused(part, `a list of ${part}`)
-}
-
-function checkLimits(limits: unknown): void {
-  if (limits === undefined) return
-  const names = ['runs', 'waitingRuns']
-  checkNames('limits', limits, names)
-  for (const [name, value] of Object.entries(limits as object)) if (value !== undefined) checkWhole(`limits.${name}`, value, 1)
 }
 
 /** Throws where there is none, with the known keys. */

@@ -90,20 +90,20 @@ export function scorersById(scorers: Record<string, ScorerLike> = {}): Map<strin
 export async function listScores(heed: Heed, query: ScoreListQuery): Promise<ScorePage> {
   checkNames('listScores()', query, queryNames)
   const { threads, stored } = await found(heed, query)
-  const { scores, more } = await threads.store.listScores(stored)
+  const { scores, more } = await threads.store.scores.list(stored)
   return { scores, ...(more ? { next: scores.at(-1)?.key } : {}) }
 }
 
 export async function countScores(heed: Heed, query: Omit<ScoreListQuery, 'before' | 'limit' | 'offset'>): Promise<number> {
   checkNames('countScores()', query, queryNames.filter((name) => !['before', 'limit', 'offset'].includes(name)))
   const { threads, stored } = await found(heed, query)
-  return threads.store.countScores(stored)
+  return threads.store.scores.count(stored)
 }
 
 export async function retryScores(heed: Heed, query: ScoreRetry): Promise<number> {
   checkNames('retryScores()', query, queryNames.filter((name) => !['state', 'before', 'offset'].includes(name)))
   const { threads, stored, site } = await found(heed, query)
-  const retried = await threads.store.retryScores(stored, heed.clock.now())
+  const retried = await threads.store.scores.retry(stored, heed.clock.now())
   if (retried > 0) site.scoring.wake()
   return retried
 }
@@ -138,7 +138,7 @@ export async function saveScore(heed: Heed, input: ScoreInput): Promise<ScoreRow
   if (metadata !== undefined) checkObject('metadata', metadata)
   if (source !== 'live' && source !== 'test') throw refused('source', "'live' or 'test'")
   const { threads } = await opened(heed, agentId)
-  const saved = await threads.store.saveScore({ ...given, version, source }, heed.clock.now())
+  const saved = await threads.store.scores.save({ ...given, version, source }, heed.clock.now())
   if (saved) return saved
   throw new HeedError('not_found', `Thread '${threadId}' has no run '${runId}': a score belongs to a run that is stored.`, {
     details: { threadId, runId },
@@ -171,7 +171,7 @@ export async function backfillScores(heed: Heed, input: ScoreBackfill): Promise<
     }))
     const work = selected.map(({ threadId, runId }): RequestedScore => ({ threadId, runId, scorerId: scorer.id, version: scorer.version }))
     total.runs += selected.length
-    if (work.length > 0) total.added += await store.addScores(work, heed.clock.now())
+    if (work.length > 0) total.added += await store.scores.add(work, heed.clock.now())
     if (runs.length < pageRuns) break
   }
   if (total.added > 0) scoring.wake()

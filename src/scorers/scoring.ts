@@ -55,7 +55,7 @@ export class Scoring implements BackgroundService {
     this.#registered = registered
     this.#dispatcher = new Dispatcher(runtime, { ...settings, batchSize: mostClaimed, cron: undefined }, {
       dispatch: (limit) => this.#dispatch(limit),
-      nextDue: async () => runtime.store.nextScoreDue(this.#agentIds()),
+      nextDue: async () => runtime.store.scores.nextDue(this.#agentIds()),
     })
   }
 
@@ -97,7 +97,7 @@ export class Scoring implements BackgroundService {
     const { store, clock } = this.#runtime
     const limit = Math.min(most, this.#claimed)
     const now = clock.now()
-    const due = await store.claimScores({ now, until: now + scoreClaimMs, limit, agentIds: this.#agentIds() })
+    const due = await store.scores.claim({ now, until: now + scoreClaimMs, limit, agentIds: this.#agentIds() })
     const quick: Settled[] = []
     const slow = new Set<Promise<void>>()
     for (const row of due) {
@@ -125,7 +125,7 @@ export class Scoring implements BackgroundService {
   /** Writes that come together share a transaction. */
   async #store(settled: readonly Settled[]): Promise<void> {
     const { store, clock } = this.#runtime
-    await Promise.all(settled.map(({ row, settlement }) => store.settleScore(row, settlement, clock.now())))
+    await Promise.all(settled.map(({ row, settlement }) => store.scores.settle(row, settlement, clock.now())))
   }
 
   /** The scorers of a run read it once. */

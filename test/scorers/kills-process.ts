@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { createScorer, textOf } from '../../src/scorers/index.ts'
+import { SqlScoreStore } from '../../src/store/sql/scores/scores.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/scripted-model.ts'
 import { shiftedClock } from '../watch/shifted-clock.ts'
@@ -35,24 +36,28 @@ function reached(): void {
   if (killAt > 0 && places === killAt) process.kill(process.pid, 'SIGKILL')
 }
 
-class FragileStore extends LibSQLStore {
-  async #around<T>(write: () => Promise<T>): Promise<T> {
-    reached()
-    const result = await write()
-    reached()
-    return result
+async function around<T>(write: () => Promise<T>): Promise<T> {
+  reached()
+  const result = await write()
+  reached()
+  return result
+}
+
+class FragileScores extends SqlScoreStore {
+  override claim(...args: Parameters<SqlScoreStore['claim']>): ReturnType<SqlScoreStore['claim']> {
+    return around(() => super.claim(...args))
   }
+
+  override settle(...args: Parameters<SqlScoreStore['settle']>): ReturnType<SqlScoreStore['settle']> {
+    return around(() => super.settle(...args))
+  }
+}
+
+class FragileStore extends LibSQLStore {
+  override readonly scores = new FragileScores(this)
 
   override commitStep(...args: Parameters<LibSQLStore['commitStep']>): ReturnType<LibSQLStore['commitStep']> {
-    return this.#around(() => super.commitStep(...args))
-  }
-
-  override claimScores(...args: Parameters<LibSQLStore['claimScores']>): ReturnType<LibSQLStore['claimScores']> {
-    return this.#around(() => super.claimScores(...args))
-  }
-
-  override settleScore(...args: Parameters<LibSQLStore['settleScore']>): ReturnType<LibSQLStore['settleScore']> {
-    return this.#around(() => super.settleScore(...args))
+    return around(() => super.commitStep(...args))
   }
 }
 

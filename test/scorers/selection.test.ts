@@ -219,7 +219,9 @@ it('[J4.17] every call that starts a run takes scorers', async () => {
   await (await agent.stream('b', { memory, scorers })).text
   await agent.generateLegacy('c', { memory, scorers })
   await (await agent.streamLegacy('d', { memory, scorers })).text
-  const idle = () => expect.poll(() => agent.activeRun({ threadId: 'thread-1' })).toBeNull()
+  const idle = async () => {
+    await expect.poll(() => agent.activeRun({ threadId: 'thread-1' })).toBeNull()
+  }
   const sends: Array<() => Promise<unknown>> = [
     () => agent.sendMessage('e', target).outcome, () => agent.queueMessage('f', target).outcome, () => agent.sendSignal({ type: 'reactive', tagName: 'ping', contents: 'g' }, target).outcome,
     () => agent.sendStateSignal({ id: 'lane', cacheKey: '1', mode: 'snapshot', contents: 'h' }, target),

@@ -96,18 +96,18 @@ export interface ScoreQuery {
  * until `until`; if the claimer dies, the next claim gets it. Scores are deleted with their thread.
  */
 export interface ScoreStore {
-  claimScores(claim: Pick<DueClaim, 'now' | 'until' | 'limit' | 'agentIds'>): Promise<ScoreRow[]>
+  claim(claim: Pick<DueClaim, 'now' | 'until' | 'limit' | 'agentIds'>): Promise<ScoreRow[]>
   /** False if the score was claimed again since this attempt, was settled, or is gone: nothing is stored. */
-  settleScore(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean>
+  settle(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean>
   /** When the next score of these agents is due. */
-  nextScoreDue(agentIds: readonly string[]): Promise<number | undefined>
+  nextDue(agentIds: readonly string[]): Promise<number | undefined>
   /** The newest first. */
-  listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }>
-  countScores(query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): Promise<number>
+  list(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }>
+  count(query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): Promise<number>
   /** Stores a score of a stored run. Null where the run is unknown, or another resource's. */
-  saveScore(score: GivenScore, now: number): Promise<ScoreRow | null>
+  save(score: GivenScore, now: number): Promise<ScoreRow | null>
   /** Stores the work to score runs, unless they have it. Returns how much was new. */
-  addScores(scores: readonly RequestedScore[], now: number): Promise<number>
+  add(scores: readonly RequestedScore[], now: number): Promise<number>
   /** Makes failed scores due again, up to `limit`. Returns how many. */
-  retryScores(query: ScoreQuery, now: number): Promise<number>
+  retry(query: ScoreQuery, now: number): Promise<number>
 }

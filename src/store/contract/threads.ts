@@ -29,7 +29,9 @@ import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - No method blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore, WorkflowRunStore, ScoreStore, EditStore {
+export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore, StepStore, WorkflowRunStore, EditStore {
+  readonly scores: ScoreStore
+
   /** Creates or migrates the tables. Idempotent; all other methods imply it. */
   open(): Promise<void>
   close(): Promise<void>

@@ -17,7 +17,6 @@ import type {
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
 } from '../contract/messages.ts'
-import type { GivenScore, RequestedScore, ScoreQuery, ScoreRow, ScoreSettlement } from '../contract/scores.ts'
 import type { StoreDomains } from '../contract/storage.ts'
 import { acceptSends, beginWoken } from '../core/accept.ts'
 import { beginRun, claimThread, readWindow, resign, retryParked } from '../core/begin.ts'
@@ -49,9 +48,7 @@ import {
   type Orphan,
 } from './queries.ts'
 import { SqlSchedules } from './schedules.ts'
-import {
-  addScores, claimScores, countScores, givenScore, listScores, nextScoreDue, retryScores, saveScore, settleScore,
-} from './scores/scores.ts'
+import { SqlScoreStore } from './scores/scores.ts'
 import type { Statements } from './statements.ts'
 import { KnownHeads } from './steps/known-heads.ts'
 import { listProcesses, listRunDetails, pruneHeads, readPrompt } from './steps/steps.ts'
@@ -73,6 +70,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   readonly id: string
   readonly retention: Retention | undefined
   /** @internal */
+  readonly scores = new SqlScoreStore(this)
   protected readonly clock: Clock
   #opening: Promise<OpenedConnection> | undefined
   #connected: SqlConnection | undefined
@@ -384,39 +382,6 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
 
   listProcesses(): Promise<ProcessRow[]> {
     return this.#read((tables, statements) => listProcesses(statements, tables.now()))
-  }
-
-  claimScores(claim: Parameters<ThreadStore['claimScores']>[0]): Promise<ScoreRow[]> {
-    return this.#write((_, statements) => claimScores(statements, claim))
-  }
-
-  settleScore(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean> {
-    return this.#write((_, statements) => settleScore(statements, score, settlement, now))
-  }
-
-  nextScoreDue(agentIds: readonly string[]): Promise<number | undefined> {
-    return this.#read((_, statements) => nextScoreDue(statements, agentIds))
-  }
-
-  listScores(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
-    return this.#read((_, statements) => listScores(statements, query))
-  }
-
-  countScores(query: Parameters<ThreadStore['countScores']>[0]): Promise<number> {
-    return this.#read((_, statements) => countScores(statements, query))
-  }
-
-  async saveScore(score: GivenScore, now: number): Promise<ScoreRow | null> {
-    if (!(await this.#write((_, statements) => saveScore(statements, score, now)))) return null
-    return this.#read((_, statements) => givenScore(statements, score))
-  }
-
-  addScores(scores: readonly RequestedScore[], now: number): Promise<number> {
-    return this.#write((_, statements) => addScores(statements, scores, now))
-  }
-
-  retryScores(query: ScoreQuery, now: number): Promise<number> {
-    return this.#write((_, statements) => retryScores(statements, query, now))
   }
 
   saveVersion(draft: NewVersion): ReturnType<ThreadStore['saveVersion']> {

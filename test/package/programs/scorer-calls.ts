@@ -95,7 +95,7 @@ test('scorers of a Heed, of one call, by a filter, and of other ends', async () 
   assert.deepEqual(scores.map(({ scorerId, score, runId: of }) => [scorerId, score, of]), [['brief', 9, runId]])
   await assert.rejects(agent.generate('x', { memory, scorers: { a: { scorer: 'none' } } }), { code: 'unknown_scorer' })
   // A field that is none does not compile, and is rejected.
-  // @ts-expect-error
+  // @ts-expect-error no root of a filter
   assert.throws(() => new Agent({ id: 'x', model: judge, scorers: { a: { scorer: brief, filter: { 'user.plan': { eq: 1 } } } } }), { code: 'invalid_argument' })
   await heed.close()
 })

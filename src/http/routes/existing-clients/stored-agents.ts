@@ -1,6 +1,5 @@
 import { HeedError } from '../../../base/errors.ts'
 import type { AgentOverrides, AgentVersion } from '../../../editor/contract.ts'
-import type { DraftInput } from '../../../editor/editor.ts'
 import { asked, dated, versionIn } from '../../editor-routes.ts'
 import { omitUndefined } from '../../request/fields.ts'
 import { route, type Call, type Route } from '../../route.ts'
@@ -146,7 +145,7 @@ async function saved(call: Asked & { body: Edited }, agentId: string, latest: Ag
   const { id: _, changeMessage: why, autoPublish, ...edited } = call.body
   const about = { base: latest?.version ?? 0, by: call.principal.id, ...omitUndefined({ why }) }
   const draft = { ...latest?.overrides, ...omitUndefined(edited), ...about }
-  const { version, stripped } = await call.heed.getEditor().save(agentId, { ...draft, ...(await asked(call)) } as DraftInput)
+  const { version, stripped } = await call.heed.getEditor().save(agentId, { ...draft, ...(await asked(call)) })
   if (autoPublish === true) await publish(call, agentId, version)
   return { ...(await storedAgent(call, agentId, 'draft')), stripped }
 }

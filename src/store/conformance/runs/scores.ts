@@ -13,7 +13,7 @@ async function scoredRun(store: ThreadStore, id = 'a'): Promise<void> {
 }
 
 const claim = (store: ThreadStore, now: number, more: object = {}) =>
-  store.claimScores({ now, until: now + 100, limit: 10, agentIds: ['agent-1'], ...more })
+  store.scores.claim({ now, until: now + 100, limit: 10, agentIds: ['agent-1'], ...more })
 const named = (rows: readonly ScoreRow[]) => rows.map(({ scorerId, attempts }) => `${scorerId} ${attempts}`).toSorted()
 
 export const scoreCases: StoreCase[] = [
@@ -23,7 +23,7 @@ export const scoreCases: StoreCase[] = [
       const store = await open()
       const before = Date.now() - 1
       await scoredRun(store)
-      const { scores: listed, more } = await store.listScores({ limit: 10 })
+      const { scores: listed, more } = await store.scores.list({ limit: 10 })
       assert.equal(more, false)
       assert.ok(listed.every(({ createdAt }) => createdAt > before))
       const plain = listed.map(({ key: _, createdAt: _at, ...one }) => one)
@@ -39,9 +39,9 @@ export const scoreCases: StoreCase[] = [
       ])
       await commit(store, await start(store, 'b'), { rows: [], end: { status: 'rejected', scores } as never })
       await commit(store, await start(store, 'c'), { rows: [row('c-says', 'assistant')], ...finish })
-      assert.equal((await store.listScores({ limit: 10 })).scores.length, 2)
+      assert.equal((await store.scores.list({ limit: 10 })).scores.length, 2)
       await commit(store, await start(store, 'd'), { rows: [], end: { status: 'failed', error: { message: 'x' }, scores } })
-      assert.deepEqual((await store.listScores({ runId: 'run-of-d', limit: 10 })).scores.length, 2)
+      assert.deepEqual((await store.scores.list({ runId: 'run-of-d', limit: 10 })).scores.length, 2)
     },
   },
   {
@@ -54,16 +54,16 @@ export const scoreCases: StoreCase[] = [
       const first = await claim(store, now)
       assert.deepEqual(named(first), ['length 1', 'tone 1'])
       assert.deepEqual(await claim(store, now), [])
-      assert.equal(await store.nextScoreDue(['agent-1', 'other']), now + 100)
+      assert.equal(await store.scores.nextDue(['agent-1', 'other']), now + 100)
       const again = await claim(store, now + 200)
       assert.deepEqual(named(again), ['length 2', 'tone 2'])
       const toneOf = (rows: readonly ScoreRow[]) => rows.find(({ scorerId }) => scorerId === 'tone') ?? assert.fail()
       const [late, later] = [toneOf(first), toneOf(again)]
-      assert.equal(await store.settleScore(late, { state: 'scored', score: 0.1 }, now), false)
+      assert.equal(await store.scores.settle(late, { state: 'scored', score: 0.1 }, now), false)
       const scored = { state: 'scored', score: 0.75, reason: 'kind', usage: { inputTokens: 3 } } as const
-      assert.equal(await store.settleScore(later, scored, now + 201), true)
-      assert.equal(await store.settleScore(later, { state: 'scored', score: 0.9 }, now + 202), false)
-      const { scores: [settled] } = await store.listScores({ runId: 'run-of-a', scorerId: 'tone', limit: 10 })
+      assert.equal(await store.scores.settle(later, scored, now + 201), true)
+      assert.equal(await store.scores.settle(later, { state: 'scored', score: 0.9 }, now + 202), false)
+      const { scores: [settled] } = await store.scores.list({ runId: 'run-of-a', scorerId: 'tone', limit: 10 })
       assert.deepEqual(
         [settled?.state, settled?.score, settled?.reason, settled?.usage, settled?.settledAt],
         ['scored', 0.75, 'kind', { inputTokens: 3 }, now + 201],
@@ -77,11 +77,11 @@ export const scoreCases: StoreCase[] = [
       await scoredRun(store)
       const now = Date.now() + 1_000
       const [one, other] = (await claim(store, now)) as [ScoreRow, ScoreRow]
-      assert.equal(await store.settleScore(one, { state: 'failed', error: { message: 'late' }, retryAt: now + 5_000 }, now), true)
-      assert.equal(await store.settleScore(other, { state: 'failed', error: { code: 'x', message: 'never' } }, now), true)
-      assert.equal(await store.nextScoreDue(['agent-1']), now + 5_000)
+      assert.equal(await store.scores.settle(one, { state: 'failed', error: { message: 'late' }, retryAt: now + 5_000 }, now), true)
+      assert.equal(await store.scores.settle(other, { state: 'failed', error: { code: 'x', message: 'never' } }, now), true)
+      assert.equal(await store.scores.nextDue(['agent-1']), now + 5_000)
       assert.deepEqual(named(await claim(store, now + 5_000)), [`${one.scorerId} 2`])
-      const { scores: failed } = await store.listScores({ state: 'failed', limit: 10 })
+      const { scores: failed } = await store.scores.list({ state: 'failed', limit: 10 })
       assert.deepEqual(failed.map(({ scorerId, error }) => [scorerId, error]), [[other.scorerId, { code: 'x', message: 'never' }]])
     },
   },
@@ -91,17 +91,17 @@ export const scoreCases: StoreCase[] = [
       const store = await open()
       await scoredRun(store)
       await scoredRun(store, 'b')
-      const all = await store.listScores({ ...scope, agentId: 'agent-1', limit: 3 })
+      const all = await store.scores.list({ ...scope, agentId: 'agent-1', limit: 3 })
       assert.deepEqual([all.scores.length, all.more], [3, true])
       assert.ok(all.scores.every(({ key }, index) => index === 0 || key < (all.scores[index - 1]?.key ?? 0)))
-      const rest = await store.listScores({ before: all.scores[2]?.key ?? 0, limit: 3 })
+      const rest = await store.scores.list({ before: all.scores[2]?.key ?? 0, limit: 3 })
       assert.deepEqual([rest.scores.map(({ runId }) => runId), rest.more], [['run-of-a'], false])
-      assert.deepEqual((await store.listScores({ resourceId: 'nobody', limit: 10 })).scores, [])
-      assert.deepEqual((await store.listScores({ threadId: 'none', limit: 10 })).scores, [])
+      assert.deepEqual((await store.scores.list({ resourceId: 'nobody', limit: 10 })).scores, [])
+      assert.deepEqual((await store.scores.list({ threadId: 'none', limit: 10 })).scores, [])
       await store.transferThread(scope, 'another')
-      assert.equal((await store.listScores({ resourceId: 'another', limit: 10 })).scores.length, 4)
+      assert.equal((await store.scores.list({ resourceId: 'another', limit: 10 })).scores.length, 4)
       await store.deleteThread({ threadId: scope.threadId })
-      assert.deepEqual((await store.listScores({ threadId: scope.threadId, limit: 10 })).scores, [])
+      assert.deepEqual((await store.scores.list({ threadId: scope.threadId, limit: 10 })).scores, [])
     },
   },
   {
@@ -110,7 +110,7 @@ export const scoreCases: StoreCase[] = [
       const store = await open()
       await scoredRun(store)
       const given = { ...scope, runId: 'run-of-a', scorerId: 'thumbs', version: '1', score: 1, source: 'live' } as const
-      const saved = await store.saveScore({ ...given, reason: 'fine', metadata: { page: 3 }, by: 'ann' }, 5_000)
+      const saved = await store.scores.save({ ...given, reason: 'fine', metadata: { page: 3 }, by: 'ann' }, 5_000)
       assert.deepEqual(
         { ...saved, key: 0, createdAt: 0 },
         {
@@ -118,21 +118,21 @@ export const scoreCases: StoreCase[] = [
           by: 'ann', attempts: 0, steps: 1, score: 1, reason: 'fine', metadata: { page: 3 }, createdAt: 0, settledAt: 5_000,
         },
       )
-      await store.saveScore({ ...given, by: 'bob', source: 'test' }, 6_000)
-      const again = await store.saveScore({ ...given, score: 0, by: 'ann' }, 7_000)
+      await store.scores.save({ ...given, by: 'bob', source: 'test' }, 6_000)
+      const again = await store.scores.save({ ...given, score: 0, by: 'ann' }, 7_000)
       assert.deepEqual([again?.key, again?.score, again?.reason, again?.settledAt], [saved?.key, 0, undefined, 7_000])
-      assert.equal(await store.countScores({ scorerId: 'thumbs' }), 2)
-      assert.equal(await store.countScores({ scorerId: 'thumbs', source: 'test' }), 1)
-      assert.equal(await store.saveScore({ ...given, runId: 'run-of-z' }, 1), null)
-      assert.equal(await store.saveScore({ ...given, resourceId: 'another' }, 1), null)
+      assert.equal(await store.scores.count({ scorerId: 'thumbs' }), 2)
+      assert.equal(await store.scores.count({ scorerId: 'thumbs', source: 'test' }), 1)
+      assert.equal(await store.scores.save({ ...given, runId: 'run-of-z' }, 1), null)
+      assert.equal(await store.scores.save({ ...given, resourceId: 'another' }, 1), null)
       // What it replaces is not made any more.
       const now = Date.now() + 1_000
       const tone = (await claim(store, now)).find(({ scorerId }) => scorerId === 'tone') ?? assert.fail()
-      await store.saveScore({ ...given, scorerId: 'tone', score: 0.5 }, now)
-      assert.equal(await store.settleScore(tone, { state: 'scored', score: 0.9 }, now), false)
-      const { scores: listed } = await store.listScores({ scorerId: 'tone', limit: 10, offset: 0 })
+      await store.scores.save({ ...given, scorerId: 'tone', score: 0.5 }, now)
+      assert.equal(await store.scores.settle(tone, { state: 'scored', score: 0.9 }, now), false)
+      const { scores: listed } = await store.scores.list({ scorerId: 'tone', limit: 10, offset: 0 })
       assert.deepEqual(listed.map(({ state, score }) => [state, score]), [['scored', 0.5]])
-      assert.deepEqual((await store.listScores({ scorerId: 'tone', limit: 10, offset: 1 })).scores, [])
+      assert.deepEqual((await store.scores.list({ scorerId: 'tone', limit: 10, offset: 1 })).scores, [])
     },
   },
   {
@@ -142,11 +142,11 @@ export const scoreCases: StoreCase[] = [
       await scoredRun(store)
       const now = Date.now() + 1_000
       const [one, other] = (await claim(store, now)) as [ScoreRow, ScoreRow]
-      await store.settleScore(one, { state: 'failed', error: { message: 'x' } }, now)
-      await store.settleScore(other, { state: 'scored', score: 1 }, now)
-      assert.equal(await store.retryScores({ agentId: 'another', limit: 10 }, now), 0)
-      assert.equal(await store.retryScores({ agentId: 'agent-1', limit: 10 }, now + 5), 1)
-      assert.equal(await store.retryScores({ limit: 10 }, now + 5), 0)
+      await store.scores.settle(one, { state: 'failed', error: { message: 'x' } }, now)
+      await store.scores.settle(other, { state: 'scored', score: 1 }, now)
+      assert.equal(await store.scores.retry({ agentId: 'another', limit: 10 }, now), 0)
+      assert.equal(await store.scores.retry({ agentId: 'agent-1', limit: 10 }, now + 5), 1)
+      assert.equal(await store.scores.retry({ limit: 10 }, now + 5), 0)
       const [retried, ...others] = await claim(store, now + 5)
       assert.deepEqual([retried?.key, retried?.attempts, retried?.retries, retried?.error, others], [one.key, 2, 1, undefined, []])
     },
@@ -159,9 +159,9 @@ export const scoreCases: StoreCase[] = [
       await commit(store, await start(store, 'b'), { rows: [row('b-says', 'assistant')], ...finish })
       const named = { threadId: scope.threadId, scorerId: 'tone', version: '1' }
       const wanted = ['run-of-a', 'run-of-b', 'run-of-z'].map((runId) => ({ ...named, runId }))
-      assert.equal(await store.addScores(wanted, 1), 1)
-      assert.equal(await store.addScores(wanted, 1), 0)
-      const { scores: [added] } = await store.listScores({ runId: 'run-of-b', limit: 10 })
+      assert.equal(await store.scores.add(wanted, 1), 1)
+      assert.equal(await store.scores.add(wanted, 1), 0)
+      const { scores: [added] } = await store.scores.list({ runId: 'run-of-b', limit: 10 })
       assert.deepEqual([added?.state, added?.agentId, added?.steps], ['pending', 'agent-1', 1])
     },
   },
@@ -177,7 +177,7 @@ export const scoreCases: StoreCase[] = [
       })
       await commit(store, run, { rows: [], workflow: workflow('0', '1[0]'), drain: true })
       await commit(store, run, { rows: [], workflow: workflow('1[0]', '1[1]'), drain: true })
-      const { scores: listed } = await store.listScores({ stepId: 'write', limit: 10 })
+      const { scores: listed } = await store.scores.list({ stepId: 'write', limit: 10 })
       const stored = listed.map(({ runId, stepPath, steps }) => [runId, stepPath, steps])
       assert.deepEqual(stored, ['1[1]', '1[0]', '0'].map((path) => ['order-1', path, undefined]))
     },

@@ -24,7 +24,7 @@ export const runWriterCases: StoreWriterCase[] = [
       await commit(one, run, { rows: [row('said', 'assistant')], drain: true, end: { status: 'finished', scores } })
       const now = Date.now() + 1_000
       const claim = { now, until: now + 1e9, limit: 10, agentIds: ['agent-1'] }
-      const claims = await together(() => one.claimScores(claim), () => two.claimScores(claim))
+      const claims = await together(() => one.scores.claim(claim), () => two.scores.claim(claim))
       assert.deepEqual(claims.flat().map(({ scorerId, attempts }) => [scorerId, attempts]), [[`tone-${nth}`, 1]])
     }),
   },

@@ -34,7 +34,7 @@ export const scoreOriginSchema = `
   ALTER TABLE heed_scores ADD COLUMN agent_version INTEGER;
 `
 
-/** Version 14: scores of steps of workflows, scores that people gave, and retries. */
+/** Version 15: scores of steps of workflows, scores that people gave, and retries. */
 export const givenScoreSchema = `
   ALTER TABLE heed_scores ADD COLUMN step_path TEXT NOT NULL DEFAULT '';
   ALTER TABLE heed_scores ADD COLUMN step_id TEXT;

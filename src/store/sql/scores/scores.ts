@@ -1,8 +1,11 @@
 import type { JSONObject } from '../../../base/json.ts'
 import type { DueClaim } from '../../contract/notifications.ts'
-import type { GivenScore, NewScore, RequestedScore, ScoreQuery, ScoreRow, ScoreSettlement, ScoreState } from '../../contract/scores.ts'
+import type {
+  GivenScore, NewScore, RequestedScore, ScoreQuery, ScoreRow, ScoreSettlement, ScoreState, ScoreStore,
+} from '../../contract/scores.ts'
 import type { RunRecord, ThreadRecord } from '../../core/records.ts'
 import type { ScoreTable } from '../../core/tables.ts'
+import { SqlDomain } from '../domain.ts'
 import { longestWaiting } from '../notifications/dispatch.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 
@@ -101,7 +104,43 @@ export class SqlScores implements ScoreTable {
   }
 }
 
-export function claimScores(
+/** Scores, in the database of the threads. */
+export class SqlScoreStore extends SqlDomain implements ScoreStore {
+  claim(claim: Parameters<ScoreStore['claim']>[0]): Promise<ScoreRow[]> {
+    return this.write((statements) => claimScores(statements, claim))
+  }
+
+  settle(score: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number): Promise<boolean> {
+    return this.write((statements) => settleScore(statements, score, settlement, now))
+  }
+
+  nextDue(agentIds: readonly string[]): Promise<number | undefined> {
+    return this.read((statements) => nextScoreDue(statements, agentIds))
+  }
+
+  list(query: ScoreQuery): Promise<{ scores: ScoreRow[]; more: boolean }> {
+    return this.read((statements) => listScores(statements, query))
+  }
+
+  count(query: Parameters<ScoreStore['count']>[0]): Promise<number> {
+    return this.read((statements) => countScores(statements, query))
+  }
+
+  async save(score: GivenScore, now: number): Promise<ScoreRow | null> {
+    if (!(await this.write((statements) => saveScore(statements, score, now)))) return null
+    return this.read((statements) => givenScore(statements, score))
+  }
+
+  add(scores: readonly RequestedScore[], now: number): Promise<number> {
+    return this.write((statements) => addScores(statements, scores, now))
+  }
+
+  retry(query: ScoreQuery, now: number): Promise<number> {
+    return this.write((statements) => retryScores(statements, query, now))
+  }
+}
+
+function claimScores(
   statements: Statements, { now, until, limit, agentIds }: Pick<DueClaim, 'now' | 'until' | 'limit' | 'agentIds'>,
 ): ScoreRow[] {
   statements.lockDomain?.('scores')
@@ -117,7 +156,7 @@ export function claimScores(
   return taken
 }
 
-export function settleScore(
+function settleScore(
   statements: Statements, { key, attempts }: Pick<ScoreRow, 'key' | 'attempts'>, settlement: ScoreSettlement, now: number,
 ): boolean {
   const { state } = settlement
@@ -137,7 +176,7 @@ export function settleScore(
   return changed === 1
 }
 
-export function nextScoreDue(statements: Statements, agentIds: readonly string[]): number | undefined {
+function nextScoreDue(statements: Statements, agentIds: readonly string[]): number | undefined {
   const times = agentIds.flatMap((agentId) => statements.one<{ at: number | null }>(scoreSql.nextDue, agentId)?.at ?? [])
   return times.length === 0 ? undefined : Math.min(...times)
 }
@@ -152,7 +191,7 @@ interface ScoredRun {
 }
 
 /** False where the run is unknown. */
-export function saveScore(statements: Statements, given: GivenScore, now: number): boolean {
+function saveScore(statements: Statements, given: GivenScore, now: number): boolean {
   const { threadId, resourceId, runId, scorerId, version, score, reason = null, metadata, by = '', source } = given
   const run = statements.one<ScoredRun>(scoreSql.run, threadId, runId)
   if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) return false
@@ -163,12 +202,12 @@ export function saveScore(statements: Statements, given: GivenScore, now: number
   return true
 }
 
-export function givenScore(statements: Statements, { threadId, runId, scorerId, version, by = '' }: GivenScore): ScoreRow | null {
+function givenScore(statements: Statements, { threadId, runId, scorerId, version, by = '' }: GivenScore): ScoreRow | null {
   const saved = statements.one<ScoreRecord>(scoreSql.given, runId, threadId, scorerId, version, by)
   return saved ? scoreRow(saved) : null
 }
 
-export function addScores(statements: Statements, scores: readonly RequestedScore[], now: number): number {
+function addScores(statements: Statements, scores: readonly RequestedScore[], now: number): number {
   let added = 0
   for (const { threadId, runId, scorerId, version } of scores) {
     const run = statements.one<ScoredRun>(scoreSql.run, threadId, runId)
@@ -181,7 +220,7 @@ export function addScores(statements: Statements, scores: readonly RequestedScor
   return added
 }
 
-export function retryScores(statements: Statements, query: ScoreQuery, now: number): number {
+function retryScores(statements: Statements, query: ScoreQuery, now: number): number {
   const { scores } = listScores(statements, { ...query, state: 'failed' })
   return scores.reduce((count, { key }) => count + statements.run(scoreSql.retry, now, key), 0)
 }
@@ -199,14 +238,14 @@ function wantedScores({ threadId, resourceId, runId, agentId, scorerId, stepId, 
   return { where: [exists, ...wanted.map(([condition]) => condition)].join(' AND '), values: wanted.map(([, value]) => value) }
 }
 
-export function listScores(statements: Statements, { limit, offset = 0, ...query }: ScoreQuery): { scores: ScoreRow[]; more: boolean } {
+function listScores(statements: Statements, { limit, offset = 0, ...query }: ScoreQuery): { scores: ScoreRow[]; more: boolean } {
   const { where, values } = wantedScores(query)
   const text = `SELECT ${columns} FROM heed_scores WHERE ${where} ORDER BY key DESC LIMIT ? OFFSET ?`
   const found = statements.all<ScoreRecord>(text, ...values, limit + 1, offset)
   return { scores: found.slice(0, limit).map(scoreRow), more: found.length > limit }
 }
 
-export function countScores(statements: Statements, query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): number {
+function countScores(statements: Statements, query: Omit<ScoreQuery, 'before' | 'limit' | 'offset'>): number {
   const { where, values } = wantedScores(query)
   return statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_scores WHERE ${where}`, ...values)?.total ?? 0
 }

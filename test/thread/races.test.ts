@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Agent, InMemoryStore, silentLogger, type Send, type ThreadStore } from '../../src/index.ts'
+import { Agent, createTool, InMemoryStore, silentLogger, type Send, type ThreadStore } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed } from './places.ts'
 import { collect, gate, idle, isType, readUntil, soon, texts, types } from './said.ts'
@@ -7,7 +7,7 @@ import { kept, told } from './transcript.ts'
 
 const thread = { threadId: 'thread-1', resourceId: 'user-1' }
 
-type Method = 'accept' | 'beginRun' | 'commitStep' | 'listRows'
+type Method = 'accept' | 'beginRun' | 'commitStep' | 'endSuspended' | 'listRows'
 
 function withoutWindows(send: Send): Send {
   return send.claim ? { ...send, claim: { owner: send.claim.owner } } : send
@@ -61,6 +61,26 @@ describe('if the store responds late', () => {
     await soon(() => seen.chunks.filter(isType('finish')).length).toBe(2)
     const marks = types(seen.chunks).filter((type) => /^(?:start|finish|data-.*)$/.test(type))
     expect(marks).toEqual(['start', 'data-user-message', 'data-user-message', 'finish', 'start', 'data-user-message', 'finish'])
+  })
+
+  it('[W2.1] a signal that is persisted beside the next run does not cut off the end of a suspended run, which this process is about to publish', async () => {
+    const { store, arm, reached, release } = holding('endSuspended', 'after')
+    const gift = createTool({ id: 'gift', requireApproval: true, execute: () => 'a ribbon' })
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'gift', toolCallId: 'c1' }] }, 'Two.']), tools: { gift } })
+    openHeed({ agent }, store)
+    const seen = collect(await agent.subscribeToThread(thread))
+    agent.sendMessage('First.', thread)
+    await soon(() => seen.chunks.some(isType('tool-call-approval'))).toBe(true)
+    await soon(() => agent.threads().hostOf(thread.threadId)).toBe(undefined)
+    arm()
+    expect(agent.abortThreadStream(thread)).toBe(true)
+    await reached
+    await agent.sendMessage('Second.', thread).stored
+    await agent.sendMessage('Beside it.', { ...thread, ifActive: { behavior: 'persist' }, ifIdle: { behavior: 'persist' } }).stored
+    release()
+    await soon(() => seen.chunks.some(isType('finish'))).toBe(true)
+    const marks = types(seen.chunks).filter((type) => /^(?:start|finish|abort|data-.*)$/.test(type))
+    expect(marks).toEqual(['start', 'data-user-message', 'abort', 'data-user-message', 'start', 'data-user-message', 'finish'])
   })
 
   it('[R2.3] an interrupt that has already entered does not cut the stream', async () => {

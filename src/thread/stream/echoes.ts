@@ -77,7 +77,9 @@ interface Count {
 export function publishPersisted(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
   const publish = () => publishEcho(runtime, send, accepted)
-  if (accepted.owner === undefined && runtime.pendingEchoes.ended.hold(send.threadId, accepted.epoch, publish)) return
+  // A run that has begun here began after the end of the run before was published.
+  const follows = accepted.owner === undefined || runtime.hostOf(send.threadId)?.started === false
+  if (follows && runtime.pendingEchoes.ended.hold(send.threadId, accepted.epoch, publish)) return
   // This process may have been given the lease in the same moment: that run is about to begin and sets the epoch itself.
   if (accepted.owner !== undefined && !runtime.hostOf(send.threadId))
     setImmediate(() => runtime.closing || publish())

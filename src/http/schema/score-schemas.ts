@@ -17,7 +17,8 @@ export const retriedScores = having({ retried: count }, ['retried'])
 const existingScore = having(
   {
     id: text, scorerId: text, scorer: record, entityType: text, entityId: text, entity: record, runId: text, threadId: text,
-    resourceId: text, source: text, score: { type: 'number' }, reason: text, by: text, metadata: record, traceId: text, spanId: text, createdAt: text,
+    resourceId: text, source: text, score: { type: 'number' }, reason: text, by: text, metadata: record, traceId: text,
+    spanId: text, createdAt: text,
     updatedAt: text,
   },
   ['id', 'scorerId', 'entityType', 'entityId', 'runId', 'threadId', 'resourceId', 'source', 'score', 'createdAt', 'updatedAt'],

@@ -66,7 +66,8 @@ export const existingScores: readonly Route[] = [
     method: 'GET', path: '/scores/run/:runId', summary: 'The scores of a run by page, newest first', response: 'json', read: true,
     responseSchema: responses.existingScorePage, query: object({ ...paged, agentId: id }),
     handle: (call) => scorePage(call, {
-      ...omitUndefined({ runId: call.params.runId }), ...(call.query.agentId === undefined ? {} : ofEntity(call, 'AGENT', call.query.agentId)),
+      ...omitUndefined({ runId: call.params.runId }),
+      ...(call.query.agentId === undefined ? {} : ofEntity(call, 'AGENT', call.query.agentId)),
     }),
   }),
   route<never, Page & { entityId?: string; entityType?: EntityType }>({
@@ -90,14 +91,15 @@ export const existingScores: readonly Route[] = [
   }),
   route<SavedBody>({
     method: 'POST', path: '/scores', response: 'json',
-    summary: 'Stores what its caller thinks of a run, in place of what it thought before', responseSchema: responses.savedScore, body: object({ score: saved }, ['score']),
+    summary: 'Stores what its caller thinks of a run, in place of what it thought before',
+    responseSchema: responses.savedScore, body: object({ score: saved }, ['score']),
     handle: saveScore,
   }),
 ]
 
 type Asked = Pick<Call<unknown, unknown>, 'heed' | 'principal'>
 
-/** A page of the scores that were made: what waits or failed has no number. */
+/** A page of the scores that were made: those that are pending or failed have no number. */
 async function scorePage({ heed, principal, query }: Call<unknown, Page>, about: ScoreListQuery): Promise<object> {
   const { page: number = 0, perPage: size = 10 } = query
   const wanted = { ...about, state: 'scored' as const, ...omitUndefined({ resourceId: resolveResource(principal, query.resourceId) }) }

@@ -8,7 +8,7 @@ import { listed } from './fields.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 import { PromptBlocksClient } from './prompt-blocks.ts'
 import { ThreadListSubscription } from './thread-list.ts'
-import type { ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
+import type { GivenScore, ScoreQuery, ScoreRow } from '../store/contract/scores.ts'
 import { WorkflowClient, type AnyWorkflow, type WorkflowDetails, type WorkflowTypes } from './workflows.ts'
 
 /** The principal of a client. */
@@ -40,6 +40,28 @@ export interface ServerProcess {
 
 /** A score of a run, or the work to make it. */
 export type ListedScore = Omit<ScoreRow, 'createdAt' | 'settledAt'> & { createdAt: string; settledAt?: string }
+
+/** What a client says about a run. Who says it is the principal of the client. */
+export type RemoteScore = Omit<GivenScore, 'by' | 'version' | 'source'> & Partial<Pick<GivenScore, 'version' | 'source'>> & {
+  /** The agent of the run, where its threads are in a storage of its own. */
+  agentId?: string
+}
+
+/** Which failed scores are made again: those that meet all conditions. `workflowId`: of steps of this workflow. */
+export type RemoteScoreRetry = Partial<Omit<ScoreQuery, 'state' | 'before' | 'offset'>> & { workflowId?: string }
+
+/** A scorer of a server, with who uses it. */
+export interface RemoteScorer {
+  scorer: { config: Record<'id' | 'name' | 'description' | 'type' | 'version', string> & { better: 'higher' | 'lower' } }
+  /** Of the first agent that has one. */
+  sampling?: { type: 'ratio'; rate: number } | { type: 'none' }
+  agentIds: string[]
+  agentNames: string[]
+  workflowIds: string[]
+  /** Whether it is one of the Heed. */
+  isRegistered: boolean
+  source: 'code'
+}
 
 /** A client of a Heed server, for any platform with `fetch`: Node, browsers, workers. */
 export class HeedClient {
@@ -77,6 +99,27 @@ export class HeedClient {
   ): Promise<{ scores: ListedScore[]; next?: number }> {
     checkNames('listScores()', query, ['threadId', 'resourceId', 'runId', 'agentId', 'scorerId', 'state', 'before', 'limit'])
     return this.#connection.json('/scores', { query: { ...query } })
+  }
+
+  /** The scorers of the server, its agents and the steps of its workflows, by their ids. */
+  listScorers(): Promise<Record<string, RemoteScorer>> {
+    return this.#connection.json('/scores/scorers')
+  }
+
+  /** Stores what the principal thinks of a run, in place of what it thought before. */
+  async saveScore(score: RemoteScore): Promise<ListedScore> {
+    const names = ['agentId', 'threadId', 'resourceId', 'runId', 'scorerId', 'version', 'score', 'reason', 'metadata', 'source']
+    checkNames('saveScore()', score, names)
+    const { agentId: entityId, source = 'live', ...given } = score
+    const body = { score: { ...given, source, ...(entityId === undefined ? {} : { entityId }) } }
+    return (await this.#connection.json<{ score: ListedScore }>('/scores', { method: 'POST', body, repeatable: true })).score
+  }
+
+  /** Has failed scores made again, and returns how many. For operators. */
+  async retryScores(query: RemoteScoreRetry = {}): Promise<number> {
+    const names = ['threadId', 'resourceId', 'runId', 'agentId', 'workflowId', 'scorerId', 'stepId', 'source', 'limit']
+    checkNames('retryScores()', query, names)
+    return (await this.#connection.json<{ retried: number }>('/scores/retry', { method: 'POST', body: { ...query } })).retried
   }
 
   /** The memory of an agent: threads, messages, working memory. */

@@ -42,6 +42,15 @@ async function open(script: Array<string | ScriptedStep> = [], { limited = false
   return { agent, tell, refused }
 }
 
+/** A server with a run that its caller has scored. */
+async function scored() {
+  const { tell, refused } = await open(['Hi.'])
+  const { runId = '' } = (await tell('/agents/guide/generate', { messages: 'Hello', memory })).body
+  const score = { runId, scorerId: 'thumbs', score: 1 }
+  expect((await tell('/scores', { score })).status).toBe(200)
+  return { run: { tell, refused, runId, score } }
+}
+
 /** What the table says of each call, shown. */
 const shown: Record<string, () => Promise<void>> = {
   '`generate` or `stream` without input': async () => {
@@ -261,10 +270,41 @@ const shown: Record<string, () => Promise<void>> = {
     const { tell } = await open()
     for (const path of ['model', 'model/reset', 'models/reorder', 'instructions/enhance']) expect((await tell(`/agents/guide/${path}`, {})).status, path).toBe(404)
   },
-  '`listScorers`, `getScorer`, `listScoresBy…`, `saveScore`': async () => {
-    const { tell } = await open()
-    for (const path of ['/scores/scorers', '/scores/scorers/x', '/scores/run/r', '/scores/scorer/x', '/scores/entity/AGENT/guide']) expect((await tell(path)).status, path).toBe(404)
-    expect((await tell('/scores')).status).toBe(200)
+  '`listScoresBy…`': async () => {
+    const { run } = await scored()
+    const { body } = await run.tell(`/scores/run/${run.runId}`)
+    expect(body).toMatchObject({ pagination: { total: 1 }, scores: [{ runId: run.runId, threadId: 't', scorer: { id: 'thumbs', version: '1' }, entity: { id: 'guide' } }] })
+    expect(JSON.stringify(body)).not.toMatch(/"(input|output)"/)
+  },
+  '`listScoresByEntityId` with `TRAJECTORY`; with `WORKFLOW`': async () => {
+    const { refused } = await open()
+    expect(await refused('/scores/entity/TRAJECTORY/guide')).toEqual([400, 'invalid_argument'])
+    // Scores of steps: test/http/existing-scores.test.ts.
+    expect(await refused('/scores/entity/WORKFLOW/none')).toEqual([404, 'unknown_workflow'])
+  },
+  '`listScoresBy…` of an unknown agent or workflow, `getScorer` of an unknown scorer': async () => {
+    const { refused } = await open()
+    expect(await refused('/scores/entity/AGENT/none')).toEqual([404, 'unknown_agent'])
+    expect(await refused('/scores/scorer/x?entityType=WORKFLOW&entityId=none')).toEqual([404, 'unknown_workflow'])
+    expect(await refused('/scores/scorers/none')).toEqual([404, 'unknown_scorer'])
+  },
+  '`saveScore` of a run that is not stored': async () => {
+    const { refused } = await open()
+    expect(await refused('/scores', { score: { runId: 'none', scorerId: 'thumbs', score: 1 } })).toEqual([404, 'not_found'])
+  },
+  '`saveScore` by the same principal again': async () => {
+    const { run } = await scored()
+    expect((await run.tell('/scores', { score: { ...run.score, score: 0 } })).status).toBe(200)
+    expect((await run.tell(`/scores/run/${run.runId}`)).body).toMatchObject({ pagination: { total: 1 }, scores: [{ score: 0 }] })
+  },
+  '`input`, `output`, `scorer` and `entity` of `saveScore`': async () => {
+    const { run } = await scored()
+    const { status, body } = await run.tell('/scores', { score: { ...run.score, input: ['x'], output: 'x', scorer: { id: 'x' }, entity: { id: 'x' } } })
+    expect([status, body]).toMatchObject([200, { score: { scorer: { id: 'thumbs' }, entity: { id: 'guide' } } }])
+  },
+  'other fields of `saveScore`: prompts, results of stages': async () => {
+    const { run } = await scored()
+    expect(await run.refused('/scores', { score: { ...run.score, analyzeStepResult: {} } })).toEqual([400, 'invalid_argument'])
   },
   '`createStoredAgent`': async () => {
     const { tell } = await open()

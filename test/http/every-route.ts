@@ -17,6 +17,7 @@ export async function listed(ask: (path: string) => Promise<Response>) {
 export function request(path: string, method: string, { parameters, requestBody }: Operation, names: Names) {
   // Ids of runs of workflows are apart from those of agents.
   if (path.startsWith('/api/workflows/')) names = { ...names, runId: names.workflowRunId ?? 'x' }
+  if (path.includes('{entityType}')) names = { ...names, entityType: 'AGENT', entityId: 'guide' }
   const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'x')
   const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
   const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
@@ -28,6 +29,7 @@ export function request(path: string, method: string, { parameters, requestBody 
     ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && ('message' in schema.properties || 'memory' in schema.properties))).map((name) => [name, names[name]])),
     ...('ids' in schema.properties ? { ids: [names.notificationId] } : {}),
     ...('notification' in schema.properties ? { notification: { source: 'x', kind: 'x', summary: 'x' } } : {}),
+    ...(path === '/api/scores' ? { score: { runId: names.runId ?? 'x', threadId: names.threadId ?? 'x', resourceId: names.resourceId ?? 'x', scorerId: 'thumbs', score: 1 } } : {}),
     ...('cron' in schema.properties ? { id: names.scheduleId, cron: '0 0 * * *', message: 'x' } : {}),
     ...('watch' in schema.properties ? { id: names.watchId, watch: { description: 'x', expected_channels: ['sms'] } } : {}),
     ...('memory' in schema.properties ? { memory: { thread: names.threadId, resource: names.resourceId } } : {}),

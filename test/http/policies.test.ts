@@ -55,7 +55,7 @@ const own = { resourceId: 'alice', threadId: 'one' }
 const userMessage = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
 
 /** Versions of an agent belong to no thread, and policies say nothing about them. */
-const ofEditor = /^\/api\/agents\/\{agentId\}\/(editor|versions|releases)(\/|$)/
+const ofEditor = /^\/api\/(agents\/\{agentId\}\/(editor|versions|releases)|editor\/agents|prompt-blocks|stored\/agents)(\/|$)/
 
 /** The scope that a route needs beyond those of an end user. */
 function needed(path: string): string | undefined {
@@ -80,7 +80,7 @@ describe('policies of a Heed, over HTTP', () => {
         else expect(answer, `${method} ${path}`).toEqual(who === 'alice' && needed(path) ? expect.objectContaining({ details: { scope: needed(path) } }) : denied)
       }
     }
-    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/agents/{agentId}/voice/speakers', 'GET /api/agents/{agentId}/speakers', 'GET /api/agents/{agentId}/voice/listener', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/workflows', 'GET /api/workflows/{workflowId}', 'GET /api/me']
+    const withoutThread = ['GET /api/agents', 'GET /api/agents/{agentId}', 'GET /api/agents/{agentId}/tools/{toolId}', 'GET /api/agents/{agentId}/voice/speakers', 'GET /api/agents/{agentId}/speakers', 'GET /api/agents/{agentId}/voice/listener', 'GET /api/memory/status', 'GET /api/memory/config', 'GET /api/memory/observational-memory', 'GET /api/workflows', 'GET /api/workflows/{workflowId}', 'GET /api/scores/scorers', 'GET /api/scores/scorers/{scorerId}', 'GET /api/me']
     expect(open).toEqual([...withoutThread.flatMap((route) => [`alice ${route}`, `admin ${route}`]), 'admin POST /api/tick', 'admin GET /api/metrics', 'admin GET /api/processes',
       ...routes.filter(({ path }) => ofEditor.test(path)).map(({ path, method }) => `admin ${method.toUpperCase()} ${path}`),
     ].toSorted((one, other) => open.indexOf(one) - open.indexOf(other)))

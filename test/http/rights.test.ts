@@ -48,7 +48,7 @@ describe('the scopes of a principal', () => {
       const ask = (who: string) => as(who, url, body, init.method)
       const { http, code, details } = await ask('none')
       if (http !== 403 || code !== 'forbidden' || details?.scope === undefined) {
-        expect(path).toMatch(/^\/api\/me$|^\/api\/agents(\/\{agentId\}(\/tools\/\{toolId\})?)?$|memory\/(status|config|observational-memory)$|^\/api\/workflows(\/\{workflowId\})?$|\/(speakers|listener)$/)
+        expect(path).toMatch(/^\/api\/me$|^\/api\/agents(\/\{agentId\}(\/tools\/\{toolId\})?)?$|memory\/(status|config|observational-memory)$|^\/api\/workflows(\/\{workflowId\})?$|^\/api\/scores\/scorers(\/\{scorerId\})?$|\/(speakers|listener)$/)
         continue
       }
       const scope = details.scope as PrincipalScope

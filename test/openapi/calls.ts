@@ -401,7 +401,17 @@ export const calls: Calls = {
   },
   '/api/stored/agents/{agentId}/versions/{version}/activate': { post: ({ client }) => client.POST('/api/stored/agents/{agentId}/versions/{version}/activate', { params: { path: { agentId, version: '1' } } }) },
   '/api/stored/agents/{agentId}/versions/{version}/restore': { post: ({ client }) => client.POST('/api/stored/agents/{agentId}/versions/{version}/restore', { params: { path: { agentId, version: '1' } } }) },
-  '/api/scores': { get: ({ client }) => client.GET('/api/scores', { params: { query: { agentId, ...scope, state: 'scored', limit: 5 } } }) },
+  '/api/scores': {
+    get: ({ client }) => client.GET('/api/scores', { params: { query: { agentId, ...scope, state: 'scored', limit: 5 } } }),
+    // There is no such run.
+    post: ({ client }) => client.POST('/api/scores', { body: { score: { runId: 'none', scorerId: 'thumbs', score: 1 } } }),
+  },
+  '/api/scores/retry': { post: ({ client }) => client.POST('/api/scores/retry', { body: { agentId, scorerId: 'judge', limit: 5 } }) },
+  '/api/scores/scorers': { get: ({ client }) => client.GET('/api/scores/scorers', {}) },
+  '/api/scores/scorers/{scorerId}': { get: ({ client }) => client.GET('/api/scores/scorers/{scorerId}', { params: { path: { scorerId: 'short' } } }) },
+  '/api/scores/run/{runId}': { get: ({ client }) => client.GET('/api/scores/run/{runId}', { params: { path: { runId: 'run-1' }, query: { page: 0, perPage: 5 } } }) },
+  '/api/scores/scorer/{scorerId}': { get: ({ client }) => client.GET('/api/scores/scorer/{scorerId}', { params: { path: { scorerId: 'short' }, query: { entityId: agentId, entityType: 'AGENT' } } }) },
+  '/api/scores/entity/{entityType}/{entityId}': { get: ({ client }) => client.GET('/api/scores/entity/{entityType}/{entityId}', { params: { path: { entityType: 'AGENT', entityId: agentId } } }) },
   '/api/webhooks/{sourceId}': {
     post: ({ client, webhook }) => client.POST('/api/webhooks/{sourceId}', { params: { path: { sourceId: 'shop' } }, headers: webhook.headers, bodySerializer: () => webhook.body, body: {} as never }),
   },

@@ -180,7 +180,7 @@ async function textOf(copy: Response): Promise<string> {
 
 const every = Object.entries(calls).flatMap(([path, methods]) => Object.entries(methods).map(([method, call]) => [`${method.toUpperCase()} ${path}`, path, method, call] as const))
 /** Routes that answer no request, or none without what only a provider has. */
-const refused: Record<string, number> = { 'POST /api/workflows/{workflowId}/runs/{runId}/restart': 409, 'POST /api/workflows/{workflowId}/restart': 409, 'POST /api/stored/agents': 409, 'DELETE /api/stored/agents/{agentId}': 409, 'DELETE /api/stored/agents/{agentId}/versions/{version}': 409, 'POST /api/workflows/{workflowId}/restart-async': 409, 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 401, 'GET /api/agents/{agentId}/threads/{threadId}/voice': 426 }
+const refused: Record<string, number> = { 'POST /api/workflows/{workflowId}/runs/{runId}/restart': 409, 'POST /api/workflows/{workflowId}/restart': 409, 'POST /api/scores': 404, 'GET /api/scores/scorers/{scorerId}': 404, 'POST /api/stored/agents': 409, 'DELETE /api/stored/agents/{agentId}': 409, 'DELETE /api/stored/agents/{agentId}/versions/{version}': 409, 'POST /api/workflows/{workflowId}/restart-async': 409, 'GET /api/memory/observational-memory': 400, 'POST /api/channels/{channelId}': 401, 'GET /api/agents/{agentId}/threads/{threadId}/voice': 426 }
 
 describe('a client that is generated from the document', () => {
   it('[H5.5] has the types that are in the tree: npm run openapi writes them', async () => {

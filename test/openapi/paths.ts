@@ -586,6 +586,32 @@ export interface paths {
   "/api/scores": {
     /** Scores of runs, newest first */
     get: operations["getScores"];
+    /** Stores what its caller thinks of a run, in place of what it thought before */
+    post: operations["postScores"];
+  };
+  "/api/scores/retry": {
+    /** Has failed scores made again */
+    post: operations["postScoresRetry"];
+  };
+  "/api/scores/scorers": {
+    /** The scorers in use by their ids, with who uses them */
+    get: operations["getScoresScorers"];
+  };
+  "/api/scores/scorers/{scorerId}": {
+    /** One scorer, with who uses it */
+    get: operations["getScoresScorersScorerId"];
+  };
+  "/api/scores/run/{runId}": {
+    /** The scores of a run by page, newest first */
+    get: operations["getScoresRunRunId"];
+  };
+  "/api/scores/scorer/{scorerId}": {
+    /** The scores of a scorer by page, newest first */
+    get: operations["getScoresScorerScorerId"];
+  };
+  "/api/scores/entity/{entityType}/{entityId}": {
+    /** The scores of an agent, of the steps of a workflow, or of a step, by page, newest first */
+    get: operations["getScoresEntityEntityTypeEntityId"];
   };
   "/api/webhooks/{sourceId}": {
     /** A webhook of a source, authenticated by its signature; 200 means stored */
@@ -8961,6 +8987,423 @@ export interface operations {
                 agentVersion?: number;
               }[];
             next?: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Stores what its caller thinks of a run, in place of what it thought before */
+  postScores: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          score: {
+            /** @description By default the thread of the run. */
+            threadId?: string;
+            resourceId?: string;
+            runId: string;
+            scorerId: string;
+            version?: string;
+            score: number;
+            reason?: string;
+            metadata?: {
+              [key: string]: unknown;
+            };
+            /** @description The agent of the run. */
+            entityId?: string;
+            /** @enum {unknown} */
+            entityType?: "AGENT";
+            /** @enum {unknown} */
+            source?: "LIVE" | "TEST" | "live" | "test";
+            /** @description Existing clients send it. It has no effect. */
+            scorer?: unknown;
+            /** @description Existing clients send it. It has no effect. */
+            entity?: unknown;
+            /** @description Existing clients send it. It has no effect. */
+            input?: unknown;
+            /** @description Existing clients send it. It has no effect. */
+            output?: unknown;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Stores what its caller thinks of a run, in place of what it thought before */
+      200: {
+        content: {
+          "application/json": {
+            score: {
+              key: number;
+              threadId: string;
+              resourceId: string;
+              agentId: string;
+              runId: string;
+              scorerId: string;
+              version: string;
+              state: string;
+              attempts: number;
+              score: number;
+              reason?: string;
+              error?: {
+                [key: string]: unknown;
+              };
+              usage?: {
+                [key: string]: unknown;
+              };
+              createdAt: string;
+              settledAt?: string;
+              traceId?: string;
+              spanId?: string;
+              steps?: number;
+              agentVersion?: number;
+              id: string;
+              scorer?: {
+                [key: string]: unknown;
+              };
+              entityType: string;
+              entityId: string;
+              entity?: {
+                [key: string]: unknown;
+              };
+              source: string;
+              by?: string;
+              metadata?: {
+                [key: string]: unknown;
+              };
+              updatedAt: string;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** Has failed scores made again */
+  postScoresRetry: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          threadId?: string;
+          resourceId?: string;
+          agentId?: string;
+          workflowId?: string;
+          runId?: string;
+          scorerId?: string;
+          stepId?: string;
+          /** @enum {unknown} */
+          source?: "live" | "test";
+          limit?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Has failed scores made again */
+      200: {
+        content: {
+          "application/json": {
+            retried: number;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The scorers in use by their ids, with who uses them */
+  getScoresScorers: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+    };
+    responses: {
+      /** @description The scorers in use by their ids, with who uses them */
+      200: {
+        content: {
+          "application/json": {
+            [key: string]: {
+              scorer: {
+                config: {
+                  id: string;
+                  name: string;
+                  description: string;
+                  type: string;
+                  version: string;
+                  better: string;
+                };
+              };
+              sampling?: {
+                [key: string]: unknown;
+              };
+              agentIds: string[];
+              agentNames: string[];
+              workflowIds: string[];
+              isRegistered: boolean;
+              source: string;
+            };
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** One scorer, with who uses it */
+  getScoresScorersScorerId: {
+    parameters: {
+      query?: {
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        scorerId: string;
+      };
+    };
+    responses: {
+      /** @description One scorer, with who uses it */
+      200: {
+        content: {
+          "application/json": {
+            scorer: {
+              config: {
+                id: string;
+                name: string;
+                description: string;
+                type: string;
+                version: string;
+                better: string;
+              };
+            };
+            sampling?: {
+              [key: string]: unknown;
+            };
+            agentIds: string[];
+            agentNames: string[];
+            workflowIds: string[];
+            isRegistered: boolean;
+            source: string;
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The scores of a run by page, newest first */
+  getScoresRunRunId: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        page?: number;
+        perPage?: number;
+        agentId?: string;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        runId: string;
+      };
+    };
+    responses: {
+      /** @description The scores of a run by page, newest first */
+      200: {
+        content: {
+          "application/json": {
+            pagination: {
+              total: number;
+              page: number;
+              perPage: number;
+              hasMore: boolean;
+            };
+            scores: {
+                id: string;
+                scorerId: string;
+                scorer?: {
+                  [key: string]: unknown;
+                };
+                entityType: string;
+                entityId: string;
+                entity?: {
+                  [key: string]: unknown;
+                };
+                runId: string;
+                threadId: string;
+                resourceId: string;
+                source: string;
+                score: number;
+                reason?: string;
+                by?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                traceId?: string;
+                spanId?: string;
+                createdAt: string;
+                updatedAt: string;
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The scores of a scorer by page, newest first */
+  getScoresScorerScorerId: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        page?: number;
+        perPage?: number;
+        entityId?: string;
+        entityType?: "AGENT" | "WORKFLOW" | "STEP";
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        scorerId: string;
+      };
+    };
+    responses: {
+      /** @description The scores of a scorer by page, newest first */
+      200: {
+        content: {
+          "application/json": {
+            pagination: {
+              total: number;
+              page: number;
+              perPage: number;
+              hasMore: boolean;
+            };
+            scores: {
+                id: string;
+                scorerId: string;
+                scorer?: {
+                  [key: string]: unknown;
+                };
+                entityType: string;
+                entityId: string;
+                entity?: {
+                  [key: string]: unknown;
+                };
+                runId: string;
+                threadId: string;
+                resourceId: string;
+                source: string;
+                score: number;
+                reason?: string;
+                by?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                traceId?: string;
+                spanId?: string;
+                createdAt: string;
+                updatedAt: string;
+              }[];
+          };
+        };
+      };
+      /** @description The error. */
+      default: {
+        content: {
+          "application/json": components["schemas"]["Error"];
+        };
+      };
+    };
+  };
+  /** The scores of an agent, of the steps of a workflow, or of a step, by page, newest first */
+  getScoresEntityEntityTypeEntityId: {
+    parameters: {
+      query?: {
+        resourceId?: string;
+        page?: number;
+        perPage?: number;
+        /** @description The request context of requests without a body: a JSON object, in base64. */
+        requestContext?: string;
+      };
+      path: {
+        entityType: string;
+        entityId: string;
+      };
+    };
+    responses: {
+      /** @description The scores of an agent, of the steps of a workflow, or of a step, by page, newest first */
+      200: {
+        content: {
+          "application/json": {
+            pagination: {
+              total: number;
+              page: number;
+              perPage: number;
+              hasMore: boolean;
+            };
+            scores: {
+                id: string;
+                scorerId: string;
+                scorer?: {
+                  [key: string]: unknown;
+                };
+                entityType: string;
+                entityId: string;
+                entity?: {
+                  [key: string]: unknown;
+                };
+                runId: string;
+                threadId: string;
+                resourceId: string;
+                source: string;
+                score: number;
+                reason?: string;
+                by?: string;
+                metadata?: {
+                  [key: string]: unknown;
+                };
+                traceId?: string;
+                spanId?: string;
+                createdAt: string;
+                updatedAt: string;
+              }[];
           };
         };
       };

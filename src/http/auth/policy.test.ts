@@ -18,7 +18,7 @@ describe('what a request asks of the policies', () => {
       ...['GET ', 'POST ', 'GET /:agentId', 'PATCH /:agentId', 'DELETE /:agentId', 'GET /:agentId/versions', 'POST /:agentId/versions', 'GET /:agentId/versions/compare', 'GET /:agentId/versions/:version', 'DELETE /:agentId/versions/:version', 'POST /:agentId/versions/:version/activate', 'POST /:agentId/versions/:version/restore'].map((route) => route.replace(' ', ' /stored/agents')),
       ...['GET ', 'GET /:blockId', 'DELETE /:blockId', 'POST /:blockId/clone', 'GET /:blockId/versions', 'POST /:blockId/versions', 'GET /:blockId/versions/compare', 'GET /:blockId/versions/:version', 'DELETE /:blockId/versions/:version', 'GET /:blockId/releases', 'POST /:blockId/releases', 'POST /:blockId/releases/rollback'].map((route) => route.replace(' ', ' /prompt-blocks')),
       ...['voice/speakers', 'speakers', 'voice/listener'].map((name) => `GET /agents/:agentId/${name}`), 'GET /memory/status', 'GET /memory/config',
-      'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
+      'GET /memory/observational-memory', 'GET /workflows', 'GET /workflows/:workflowId', 'GET /scores/scorers', 'GET /scores/scorers/:scorerId', 'POST /webhooks/:sourceId', 'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /processes', 'POST /tick', 'GET /metrics',
       'GET /openapi.json',
     ])
     const approvals = ['send-tool-approval', 'send-stream-resume', 'approve-tool-call', 'approve-tool-call-generate', 'resume-stream', 'resume-stream-until-idle']
@@ -47,6 +47,9 @@ describe('what a request asks of the policies', () => {
     expect(policyQuestion({ path: '/agents/:agentId/approve-tool-call' }, call({ params: { agentId: 'a' }, body: { runId: 'r', toolCallId: 'c' } }))).toEqual({
       principal, action: 'approve_tool', agentId: 'a', runId: 'r', toolCallId: 'c', resourceId: 'alice',
     })
+    // A score is about the thread that it names within, and without one about all threads.
+    expect(policyQuestion({ path: '/scores' }, call({ body: { score: { threadId: 'one', resourceId: 'bob', runId: 'r' } } }))).toEqual({ principal, action: 'send_signal', threadId: 'one', resourceId: 'bob' })
+    expect(policyQuestion({ path: '/scores/retry' }, call({ body: { runId: 'r' } }))).toEqual({ principal, action: 'send_signal', resourceId: 'alice' })
     const operator = { id: 'admin', resources: '*' as const }
     expect(policyQuestion({ path: '/memory/search', read: true }, call({ principal: operator }))).toEqual({ principal: userPrincipal(operator), action: 'read_thread' })
   })

@@ -40,7 +40,7 @@ export interface PolicyCall {
 /** Routes that concern no thread. They are open to every principal, or to operators. */
 const withoutThread = new Set([
   '/agents', '/agents/:agentId', '/agents/:agentId/tools/:toolId', '/memory/status', '/memory/config', '/memory/observational-memory',
-  '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId',
+  '/tick', '/metrics', '/processes', '/me', '/workflows', '/workflows/:workflowId', '/scores/scorers', '/scores/scorers/:scorerId',
   '/agents/:agentId/editor', '/agents/:agentId/versions', '/agents/:agentId/versions/compare', '/agents/:agentId/versions/:version',
   '/agents/:agentId/versions/preview', '/agents/:agentId/releases', '/agents/:agentId/releases/rollback', '/editor/agents',
   '/prompt-blocks', '/prompt-blocks/:blockId',
@@ -84,14 +84,17 @@ export function policyQuestion(
   const onlyResource = resources !== '*' && resources.length === 1 ? resources[0] : undefined
   const isTransfer = path === '/memory/threads/:threadId/transfer'
   const messages = path.startsWith('/memory/') ? objectsIn(body.messages) : []
-  const owner = isTransfer ? undefined : body.resourceId ?? memory.resource ?? messages[0]?.resourceId
+  // A score has what it is about within. A request about scores that names no thread is about all threads.
+  const isOfScores = path.startsWith('/scores')
+  const scored = isOfScores && isPlainObject(body.score) ? body.score : body
+  const owner = isTransfer ? undefined : scored.resourceId ?? memory.resource ?? messages[0]?.resourceId
   return {
     principal: userPrincipal(principal),
     action: actionOf(path, read, body),
     ...texts({
       agentId: params.agentId ?? query.agentId,
-      threadId: params.threadId ?? workflowThread(params, query) ?? query.threadId ?? body.threadId ?? thread ?? chatId,
-      runId: body.runId,
+      threadId: params.threadId ?? workflowThread(params, query) ?? query.threadId ?? scored.threadId ?? thread ?? chatId,
+      runId: isOfScores ? undefined : body.runId,
       toolCallId: body.toolCallId,
       approvalId: body.approvalId,
       resourceId: query.resourceId ?? owner ?? onlyResource,

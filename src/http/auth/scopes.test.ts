@@ -14,6 +14,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
   none: [
     'GET /agents', `GET ${agent}`, `GET ${agent}/tools/:toolId`, `GET ${agent}/voice/speakers`, `GET ${agent}/speakers`, `GET ${agent}/voice/listener`, 'GET /memory/status', 'GET /memory/config', 'GET /memory/observational-memory', 'POST /webhooks/:sourceId',
     'POST /channels/:channelId', 'GET /health', 'GET /ready', 'GET /me', 'GET /openapi.json', 'GET /workflows', `GET ${workflow}`,
+    'GET /scores/scorers', 'GET /scores/scorers/:scorerId',
   ],
   read: [
     `POST ${agent}/threads/subscribe`, `GET ${thread}/subscribe`, `POST ${thread}/ticket`, `GET ${thread}/queue`, `GET ${thread}/signals/:signalId`, `GET ${thread}/active-run`, `GET ${thread}/lanes`,
@@ -21,13 +22,13 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${agent}/schedules/:scheduleId`, `GET ${agent}/watches`, `GET ${agent}/watches/:watchId`, `GET ${agent}/watches/:watchId/explanation`, `GET ${agent}/suspended-runs`, `POST ${agent}/observe`, `GET ${agent}/parked-runs`,
     `GET ${agent}/active-threads`, `GET ${agent}/chat/:threadId/stream`, 'GET /memory/threads', `GET ${memory}`, `GET ${memory}/clones`, `GET ${memory}/source`,
     `GET ${memory}/clone-history`, `GET ${memory}/messages`, 'GET /memory/search', 'GET /memory/search/explanation', `GET ${memory}/working-memory`, `GET ${memory}/working-memory/versions`, 'GET /replies',
-    `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
+    `GET ${thread}/runs`, `GET ${thread}/signals`, 'GET /notifications', 'GET /events', 'GET /scores', 'GET /scores/run/:runId', 'GET /scores/scorer/:scorerId', 'GET /scores/entity/:entityType/:entityId', `GET ${workflow}/runs`, `GET ${workflowRun}`, `GET ${workflowRun}/stream`,
     `POST ${workflow}/observe`, 'GET /workflows/run-counts',
   ],
   send: [
     `POST ${agent}/send-message`, `POST ${agent}/queue-message`, `POST ${agent}/threads/abort`, `POST ${thread}/queue/cancel`, `POST ${thread}/queue/reorder`,
     `POST ${thread}/notifications/mark`, `POST ${agent}/decline-tool-call`, `POST ${agent}/decline-tool-call-generate`, `POST ${agent}/chat`,
-    `GET ${thread}/voice`, `POST ${thread}/voice/ticket`,
+    `GET ${thread}/voice`, `POST ${thread}/voice/ticket`, 'POST /scores',
   ],
   notify: [`POST ${agent}/signals`, `POST ${agent}/state-signals`, `POST ${agent}/notifications`, `POST ${thread}/notifications/retry`, 'POST /replies/:replyId/retry', `POST ${workflowRun}/events`],
   schedule: [
@@ -56,7 +57,7 @@ const table: Record<PrincipalScope | 'none', string[]> = {
     `GET ${agent}/editor`, `GET ${agent}/versions`, `POST ${agent}/versions`, `GET ${agent}/versions/compare`, `GET ${agent}/versions/:version`, `GET ${agent}/releases`,
     `POST ${agent}/releases`, `POST ${agent}/releases/rollback`,
   ],
-  operate: [`POST ${agent}/explain-prompt`, `GET ${thread}/runs/:runId/steps/:step/prompt`, 'GET /processes', 'POST /tick', 'GET /metrics'],
+  operate: [`POST ${agent}/explain-prompt`, `GET ${thread}/runs/:runId/steps/:step/prompt`, 'GET /processes', 'POST /tick', 'GET /metrics', 'POST /scores/retry'],
 }
 
 it('[H8.1] every route needs the scope of its line', () => {

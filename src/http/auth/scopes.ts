@@ -47,7 +47,7 @@ export function scopeOfRequest(
 }
 
 const ofOperators: ReadonlySet<string> = new Set([
-  '/tick', '/metrics', '/processes', '/agents/:agentId/explain-prompt',
+  '/tick', '/metrics', '/processes', '/scores/retry', '/agents/:agentId/explain-prompt',
   '/agents/:agentId/threads/:threadId/runs/:runId/steps/:step/prompt',
 ])
 

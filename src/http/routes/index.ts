@@ -4,6 +4,7 @@ import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { chat } from './chat.ts'
+import { existingScores } from './existing-clients/scores.ts'
 import { storedAgents } from './existing-clients/stored-agents.ts'
 import { existingWorkflowRuns } from './existing-clients/workflow-runs.ts'
 import { generate } from './generate.ts'
@@ -49,6 +50,7 @@ export function allRoutes(sources: Operations): Route[] {
     ...workflows,
     ...existingWorkflowRuns,
     ...scores,
+    ...existingScores,
     ...webhooks,
     ...operations(sources),
   ]

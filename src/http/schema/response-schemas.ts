@@ -3,8 +3,8 @@ import { anything, flag, having, record, text } from './schemas.ts'
 
 /** The fields of responses that clients may rely on. A response may have more. */
 
-const count: JSONSchema = { type: 'integer', minimum: 0 }
-const listOf = (items: JSONSchema): JSONSchema => ({ type: 'array', items })
+export const count: JSONSchema = { type: 'integer', minimum: 0 }
+export const listOf = (items: JSONSchema): JSONSchema => ({ type: 'array', items })
 
 /** Of a send, after its signal is stored. */
 export const accepted = having(
@@ -447,16 +447,6 @@ const workflowRunInfo = having(
   ['runId', 'workflowId', 'workflowName', 'status', 'createdAt', 'updatedAt', 'snapshot'],
 )
 export const workflowRunPage = having({ runs: listOf(workflowRunInfo), total: count }, ['runs', 'total'])
-
-const score = having(
-  {
-    key: count, threadId: text, resourceId: text, agentId: text, runId: text, scorerId: text, version: text, state: text, attempts: count,
-    score: { type: 'number' }, reason: text, error: record, usage: record, createdAt: text, settledAt: text,
-    traceId: text, spanId: text, steps: count, agentVersion: count,
-  },
-  ['key', 'threadId', 'resourceId', 'agentId', 'runId', 'scorerId', 'version', 'state', 'attempts', 'createdAt'],
-)
-export const scorePage = having({ scores: listOf(score), next: count }, ['scores'])
 
 /** Of a route that rejects every request. */
 export const neverAnswered: JSONSchema = { not: {} }

@@ -58,4 +58,14 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   { file: 'test/http/existing-workflows.test.ts', title: '[F6.9] observe gives a run', fields: ['POST /workflows/{workflowId}/observe ?offset'] },
   { file: 'test/workflow/over-http.test.ts', title: 'after', fields: ['GET /workflows/{workflowId}/runs/{runId}/stream ?after'] },
+  {
+    file: 'test/http/existing-scores.test.ts', title: '[J4.19] lists',
+    fields: [
+      ...['run/{runId}', 'scorer/{scorerId}', 'entity/{entityType}/{entityId}'].map((path) => `GET /scores/${path} ?page`), 'GET /scores/scorer/{scorerId} ?entityType',
+    ],
+  },
+  {
+    file: 'test/http/existing-scores.test.ts', title: '[J4.20] stores',
+    fields: ['threadId', 'resourceId', 'runId', 'scorerId', 'version', 'score', 'reason', 'metadata', 'entityId', 'entityType', 'source'].map((name) => `POST /scores score.${name}`),
+  },
 ]

@@ -79,7 +79,7 @@ describe('every field of every route', () => {
     const read = (file: string) => readFileSync(join(import.meta.dirname, '../../..', file), 'utf8')
     const page = read('docs/server.md')
     const names = new Set(fields.filter(({ field }) => isIgnored(field)).map(({ field }) => field.path.at(-1)))
-    expect([...names].toSorted()).toEqual(['includeSystemReminders', 'messageId', 'resourceId', 'tracingOptions'])
+    expect([...names].toSorted()).toEqual(['entity', 'includeSystemReminders', 'input', 'messageId', 'output', 'resourceId', 'scorer', 'tracingOptions'])
     for (const name of names) expect(page.slice(page.indexOf('## Existing clients'))).toMatch(new RegExp(`^\\| .*\`${name}\`.* \\| ignored \\|`, 'm'))
     const known = new Set(fields.map(({ key }) => key))
     for (const { file, title, fields: some } of elsewhere) {

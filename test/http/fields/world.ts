@@ -51,7 +51,7 @@ type Names = Record<string, string>
 const decides = /tool-call|tool-approval|resume-stream|stream-resume/
 let count = 0
 
-const always: Names = { agentId: 'guide', workflowId: 'asking', runId: 'run-1', version: '1', step: '0', blockId: 'tone', toolId: 'pay' }
+const always: Names = { agentId: 'guide', workflowId: 'asking', runId: 'run-1', version: '1', step: '0', blockId: 'tone', toolId: 'pay', entityType: 'AGENT', entityId: 'guide' }
 
 /** What a route needs besides the fields that its schema requires. */
 const samples: Record<string, unknown> = {

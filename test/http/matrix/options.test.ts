@@ -98,7 +98,7 @@ function sampleOf(name: string, path: string): unknown {
 
 /** Of fields that are required or have no effect on an agent. */
 const bySchema: Record<string, unknown> = {
-  approved: true, resumeData: {}, inputData: {}, initialState: {}, step: 'ask', label: 'ask', perStep: false, forEachIndex: 0, context: {}, data: {}, cron: '0 0 * * *', status: 'seen', workingMemory: '# Three', behavior: 'deliver', message: 'x', contents: 'x',
+  approved: true, resumeData: {}, inputData: {}, initialState: {}, step: 'ask', label: 'ask', perStep: false, closeOnSuspend: true, forEachIndex: 0, context: {}, data: {}, cron: '0 0 * * *', status: 'seen', workingMemory: '# Three', behavior: 'deliver', message: 'x', contents: 'x',
 }
 
 async function ask(who: string, method: string, path: string, operation: Operation, option: string, sample: unknown): Promise<string> {

@@ -126,7 +126,7 @@ export class Matrix {
 export function waitingFor(path: string): 'Pay' | 'Ask' | undefined {
   if (path.startsWith('/api/workflows')) return undefined
   if (path.includes('resume')) return 'Ask'
-  return /approv|decline|queue|observe|recover|active-run|suspended|chat\/\{/.test(path) ? 'Pay' : undefined
+  return /approv|decline|queue|observe|recover|active-run|suspended|chat\/\{|\/scores$/.test(path) ? 'Pay' : undefined
 }
 
 /** Whether a request is about a run of a workflow. */

@@ -114,6 +114,12 @@ const requests: Record<string, Request> = {
   'HeedClient.listNotifications': { call: (_, options, client) => client.listNotifications(options), options: { ...scope, ...query, agentId: 'agent-7' } },
   'HeedClient.listProcesses': { call: (_, options, client) => client.listProcesses(options), options: { agentId: 'agent-7' } },
   'HeedClient.listReplies': { call: (_, options, client) => client.listReplies(options), options: { ...scope, channelId: 'channel-7', state: 'dead', limit: 77, after: 'after-7' } },
+  'HeedClient.saveScore': {
+    call: (_, options, client) => client.saveScore(options),
+    options: { agentId: 'agent-7', ...scope, runId: 'run-7', scorerId: 'scorer-7', version: 'version-7', score: 77, reason: 'reason-7', metadata: { m: 'metadata-7' }, source: 'test' },
+    names: Object.fromEntries(['agentId', 'threadId', 'resourceId', 'runId', 'scorerId', 'version', 'reason', 'metadata', 'source'].map((name) => [name, 'score'])),
+  },
+  'HeedClient.retryScores': { call: (_, options, client) => client.retryScores(options), options: { ...scope, runId: 'run-7', agentId: 'agent-7', workflowId: 'workflow-7', scorerId: 'scorer-7', stepId: 'step-7', source: 'test', limit: 77 } },
   'HeedClient.retryReply': { call: (_, options, client) => client.retryReply(options), options: { id: 'reply-7', resourceId: 'resource-7' }, names: { id: 'replyId' } },
   'MemoryClient.listThreads': {
     call: (_, options, client) => client.memory().listThreads(options),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Heed } from '../../src/heed/heed.ts'
 import { silentLogger } from '../../src/base/logger.ts'
@@ -297,6 +297,6 @@ it('[F4.16] parked runs are restarted together, and runs that go on by themselve
   await open.splice(0)[0]?.close()
   const again = process('old')
   expect(await again.restartAllActiveWorkflowRuns({ resourceId: 'u1' })).toEqual({ runIds: ['r2', 'r1'] })
-  await vi.waitFor(async () => expect((await again.listActiveWorkflowRuns()).runs.map(({ runId, status }) => `${runId} ${status}`)).toEqual(['r2 waiting', 'r1 waiting']))
+  await expect.poll(async () => (await again.listActiveWorkflowRuns()).runs.map(({ runId, status }) => `${runId} ${status}`)).toEqual(['r2 waiting', 'r1 waiting'])
   expect((await again.listActiveWorkflowRuns({ resourceId: 'u3' })).total).toBe(0)
 })

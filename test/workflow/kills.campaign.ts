@@ -28,6 +28,11 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
     const wrong: string[] = []
     const ends: string[] = []
     let scheduled = 0
+    const count = (end: string) => ends.filter((one) => one === end).length
+    // After each round, so that one that is stopped early has told what it found.
+    const tell = (rounds: number) => process.env.HEED_WORKFLOW_KILLS && process.stdout.write(
+      `${processes} at once, rounds ${firstRound} to ${firstRound + rounds - 1}: ${killed} kills, ${wrong.length} wrong, ${count('success')} runs with their result, ${count('not known')} whose agent was interrupted in its tool, ${count('interrupted')} interrupted, ${scheduled} started by the schedule\n`,
+    )
     for (let round = firstRound; killed < kills; round += 1) {
       const file = join(folder, `${processes}-${round}.db`)
       // Every other file gets a deploy that added a step.
@@ -41,15 +46,15 @@ describe('processes that are killed anywhere in the runs of a workflow', { timeo
       }
       const { output } = await live(program, { file, shift: generations * shiftMs, killAt: 0, longer: longer(generations) })
       const report = JSON.parse(output) as Report
-      wrong.push(...report.wrong.map((text) => `${file}: ${text}`))
+      const found = report.wrong.map((text) => `${file}: ${text}`)
+      wrong.push(...found)
       ends.push(...report.ends)
       scheduled += report.scheduled
       rmSync(file, { force: true })
+      tell(round - firstRound + 1)
+      for (const text of found) process.stdout.write(`wrong: ${text}\n`)
     }
     expect(wrong).toEqual([])
     expect(killed).toBeGreaterThanOrEqual(kills)
-    const count = (end: string) => ends.filter((one) => one === end).length
-    if (process.env.HEED_WORKFLOW_KILLS)
-      process.stdout.write(`${processes} at once, from round ${firstRound}: ${killed} kills, ${count('success')} runs with their result, ${count('not known')} whose agent was interrupted in its tool, ${count('interrupted')} interrupted, ${scheduled} started by the schedule\n`)
   })
 })

@@ -2,13 +2,14 @@ import { Heed, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { createStep, createWorkflow } from '../../src/workflow/index.ts'
 import { shiftedClock } from '../watch/shifted-clock.ts'
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
 /**
  * One process of a scheduled workflow whose run also has `onFinish`. `at`: where it kills itself: before the occurrence is sent, with its run
- * started, with the occurrence recorded, or in `onFinish`. Without it, it ends when its runs have.
+ * started, with the occurrence recorded and its run over, in `onFinish`, or between what `onFinish` did and the commit that says that it has
+ * returned. Without it, it ends when its runs have, and `onFinish` was called for each.
  */
-const { file, shift, at } = JSON.parse(process.argv[2] ?? '{}') as { file: string; shift: number; at?: 'claimed' | 'started' | 'advanced' | 'finish' }
+const { file, shift, at } = JSON.parse(process.argv[2] ?? '{}') as { file: string; shift: number; at?: 'claimed' | 'started' | 'advanced' | 'finish' | 'told' }
 const die = (point: string) => {
   if (point === at) process.kill(process.pid, 'SIGKILL')
 }
@@ -19,20 +20,31 @@ class FragileStore extends LibSQLStore {
     die('started')
     return accepted
   }
+
+  override async commitStep(...args: Parameters<LibSQLStore['commitStep']>): ReturnType<LibSQLStore['commitStep']> {
+    if (isTold) die('told')
+    const committed = await super.commitStep(...args)
+    if (isTold && committed.ended) over.resolve()
+    return committed
+  }
 }
 
 const clock = shiftedClock(shift)
-const ended = Promise.withResolvers<void>()
+/** `onFinish` of a run was called. */
+let isTold = false
+/** It has returned, and that is stored: no process calls it again. */
+const over = Promise.withResolvers<void>()
+const effects = `${file}.effects`
 const nightly = createWorkflow({
   id: 'nightly', schedule: { id: 'often', cron: '* * * * *', inputData: { n: 1 } },
   options: {
     onFinish({ runId, status }) {
       die('finish')
-      appendFileSync(`${file}.effects`, `finish ${runId} ${status}\n`)
-      ended.resolve()
+      appendFileSync(effects, `finish ${runId} ${status}\n`)
+      isTold = true
     },
   },
-}).then(createStep({ id: 'work', execute: ({ runId }) => appendFileSync(`${file}.effects`, `work ${runId}\n`) })).commit()
+}).then(createStep({ id: 'work', execute: ({ runId }) => appendFileSync(effects, `work ${runId}\n`) })).commit()
 
 const storage = new FragileStore({ url: `file:${file}`, clock })
 const heed = new Heed({ workflows: { nightly }, storage, clock, logger: silentLogger })
@@ -45,20 +57,26 @@ store.claimSchedules = async (...args) => {
 }
 store.advanceSchedule = async (...args) => {
   const advanced = await advance(...args)
-  // Its run has ended: no step of it is interrupted.
+  // Its run is over: no step and no hook of it is interrupted.
   if (args[0].sent && at === 'advanced') {
-    await ended.promise
+    await over.promise
     die(at)
   }
   return advanced
 }
 await heed.start()
-const limit = setTimeout(ended.resolve, at || shift === 0 ? 3_000 : 20_000)
-// The first process makes the schedule; the others come later than its next occurrence.
-if (shift > 0) await ended.promise
+// The first process makes the schedule; the others come later than its next occurrence, and one with `at` until it is killed there.
+const limit = setTimeout(() => process.exit(1), 40_000)
+if (at) await new Promise(() => {})
+if (shift > 0) await over.promise
+async function isOver(): Promise<boolean> {
+  await heed.tick({ timeoutMs: 5_000 })
+  if ((await nightly.listActiveWorkflowRuns()).total > 0) return false
+  const lines = existsSync(effects) ? readFileSync(effects, 'utf8') : ''
+  return (await nightly.listWorkflowRuns()).runs.every(({ runId }) => lines.includes(`finish ${runId} `))
+}
+while (shift > 0 && !(await isOver()));
 clearTimeout(limit)
-do await heed.tick({ timeoutMs: 5_000 })
-while (shift > 0 && (await nightly.listActiveWorkflowRuns()).total > 0)
 const { runs } = await nightly.listWorkflowRuns()
 process.stdout.write(JSON.stringify(runs.map(({ runId, status }) => `${runId} ${status}`)))
 await heed.close()

@@ -148,8 +148,8 @@ class MemoryRun implements ExecutionHost {
   #execution: Execution | undefined
   #timer: Timer | undefined
   #rest = Promise.withResolvers<void>()
-  /** Of hooks that are called behind the end. */
-  readonly #hooks = new AbortController()
+  /** Of hooks that are called behind the end. Made for a run that has them. */
+  #hooks: AbortController | undefined
 
   constructor(
     graph: WorkflowGraph, { runId, resourceId, input, state, requestContext, perStep, turn, rows = [] }: RunStart, clock: Clock,
@@ -202,16 +202,16 @@ class MemoryRun implements ExecutionHost {
     this.#rest.resolve()
     this.#rest = Promise.withResolvers()
     const due = [...this.#rows.values()].flatMap((row) => (row.status === 'waiting' && row.dueAt !== undefined ? row.dueAt : []))
-    if (isOver(status)) void this.#callHooks()
+    if (hasEndHooks(this.#graph, this.head)) void this.#callHooks()
     if (isOver(status) || status === 'paused' || due.length === 0) return
     this.#timer = this.clock.after(Math.max(0, Math.min(...due) - this.clock.now()), () => this.#wake({ type: 'wake' }))
   }
 
   async #callHooks(): Promise<void> {
-    const stored = this.stored()
-    if (!hasEndHooks(this.#graph, stored.head)) return
+    this.#hooks = new AbortController()
+    const stored = { ...this.stored(), requestContext: this.#context }
     // The run was deleted: no process calls them again.
-    await callEndHooks(this.#graph, { ...stored, requestContext: this.#context }, this.#hooks.signal, this.logger).catch(() => {})
+    await callEndHooks(this.#graph, stored, this.#hooks.signal, this.logger).catch(() => {})
   }
 
   send(id: string, command: Command): boolean {
@@ -231,7 +231,7 @@ class MemoryRun implements ExecutionHost {
 
   end(): void {
     this.#timer?.cancel()
-    this.#hooks.abort(new HeedError('aborted', 'The run was deleted.'))
+    this.#hooks?.abort(new HeedError('aborted', 'The run was deleted.'))
     this.#execution?.stop(new HeedError('aborted', 'The run was deleted.'))
   }
 

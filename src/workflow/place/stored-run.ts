@@ -4,7 +4,7 @@ import type { Usage } from '../../message/chunk.ts'
 import type { RequestContext } from '../../run/request-context.ts'
 import { chunkPayload, type WorkflowChunk } from '../chunk.ts'
 import type { RunHead } from '../execution-host.ts'
-import { shapeAt, type WorkflowGraph } from '../plan/graph.ts'
+import { shapeAt, stepsOf, type WorkflowGraph } from '../plan/graph.ts'
 import { isOver, type WorkflowRunStatus } from '../plan/machine.ts'
 import { stepAt, type StepRow } from '../plan/plan.ts'
 
@@ -89,17 +89,21 @@ export interface WorkflowRunInfo {
 }
 
 export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, rows }: StoredRun): WorkflowResult<Output, State> {
-  const records = rows.filter(({ path, kind }) => !path.startsWith('!') && kind !== 'ask').map((row) => stepRecord(graph, row))
-  const steps = new Set(rows.flatMap(({ path, kind }) => (kind === 'step' ? path : [])))
-  const named = records.map((record) => [nameOf(graph, record.path, record.stepId), record] as const)
+  const named: Array<[string, StepRecord]> = []
+  const begun: Array<[string, number]> = []
+  for (const row of rows) {
+    const { path, stepId, kind, startedAt } = row
+    if (path.startsWith('!') || kind === 'ask') continue
+    const name = nameOf(graph, path, stepId)
+    named.push([name, stepRecord(graph, row)])
+    if (kind === 'step') begun.push([name, startedAt])
+  }
   const told: Told<State> = {
     runId: head.runId,
     input,
     steps: Object.fromEntries(named),
-    path: records,
-    stepExecutionPath: named.filter(([, { path }]) => steps.has(path)).toSorted(
-      ([, one], [, other]) => one.startedAt - other.startedAt,
-    ).map(([name]) => name),
+    path: named.map(([, record]) => record),
+    stepExecutionPath: begun.sort(([, one], [, other]) => one - other).map(([name]) => name),
     state: head.state as State,
     ...(head.usage ? { usage: head.usage } : {}),
   }
@@ -120,6 +124,7 @@ export function resultOf<Output, State>(graph: WorkflowGraph, { head, input, row
 
 /** The id of a step, with those of the workflows that it is in before it. */
 export function nameOf(graph: WorkflowGraph, path: string, stepId: string): string {
+  if (!path.includes('/')) return stepId
   const parts = path.split('/')
   const above = parts.slice(0, -1).map((_, index) => shapeAt(graph, parts.slice(0, index + 1).join('/'))?.replace(/^\w+ /, '') ?? '?')
   return [...above, stepId].join('.')
@@ -127,7 +132,7 @@ export function nameOf(graph: WorkflowGraph, path: string, stepId: string): stri
 
 /** Sorts rows by the numbers in their paths. */
 export function inPathOrder(rows: Iterable<StepRow>): StepRow[] {
-  const keys = new Map([...rows].map((row) => [row, [...row.path.matchAll(/\d+/g)].map(Number)]))
+  const keys = new Map([...rows].map((row) => [row, (row.path.match(/\d+/g) ?? []).map(Number)]))
   return [...keys.keys()].toSorted((one, other) => {
     const [a, b] = [keys.get(one) ?? [], keys.get(other) ?? []]
     const differs = a.findIndex((number, index) => number !== b[index])
@@ -144,9 +149,18 @@ function stepRecord(graph: WorkflowGraph, row: StepRow): StepRecord {
   if (row.suspend?.payload !== undefined) record.suspendPayload = row.suspend.payload
   if (row.resume !== undefined) record.resumePayload = row.resume
   for (const time of ['endedAt', 'suspendedAt', 'resumedAt', 'dueAt'] as const) if (row[time] !== undefined) record[time] = row[time]
-  const metadata = row.kind === 'step' ? stepAt(graph, path)?.metadata : undefined
+  const metadata = row.kind === 'step' && hasMetadata(graph) ? stepAt(graph, path)?.metadata : undefined
   if (metadata) record.metadata = metadata
   return record
+}
+
+const graphsWithMetadata = new WeakMap<WorkflowGraph, boolean>()
+
+/** Whether a step of a committed workflow has metadata: of the others, no step is looked up. */
+function hasMetadata(graph: WorkflowGraph): boolean {
+  let has = graphsWithMetadata.get(graph)
+  if (has === undefined) graphsWithMetadata.set(graph, (has = stepsOf(graph).some(({ metadata }) => metadata !== undefined)))
+  return has
 }
 
 /** The error of a run, from what is stored of it. */

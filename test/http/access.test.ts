@@ -75,7 +75,12 @@ describe('who may ask', () => {
         const isMemory = operation.path.endsWith('/working-memory') && operation.method === 'get'
         if (isWatched || isMemory) expect(status, where).toBe(resourceId === 'user-1' ? 403 : 200)
         else if (status === 204) expect([resourceId, operation.path], where).toEqual(['user-2', '/api/agents/{agentId}/chat/{threadId}/stream'])
-        else if (status < 400 && operation.method === 'get') expect([resourceId, Object.values(JSON.parse(text) as object)[0]], where).toEqual(['user-2', operation.path.endsWith('/active-run') ? null : []])
+        else if (status < 400 && operation.method === 'get') {
+          const { pagination, ...told } = JSON.parse(text) as { pagination?: { total: number } }
+          // Counts of workflows are by the workflow, and there is none.
+          const none = operation.path.endsWith('/active-run') ? null : operation.path.endsWith('/run-counts') ? undefined : []
+          expect([resourceId, pagination?.total ?? 0, Object.values(told)[0]], where).toEqual(['user-2', 0, none])
+        }
         // What would change nothing of a missing thread changes nothing of another's, and is answered alike.
         else if (status < 400) expect([resourceId, operation.path, (await tell(operation, absent, 'two')).text], where).toEqual(['user-2', expect.stringMatching(/abort$|mark$|notifications\/retry$|threads\/\{threadId\}$/), text])
         if (resourceId === 'user-1' || !isRead(operation)) continue
@@ -99,7 +104,7 @@ describe('who may ask', () => {
   })
 })
 
-const nameless = /\/(?:health|ready|me|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$|^\/api\/workflows(\/\{workflowId\})?$|\/(?:speakers|listener)$/
+const nameless = /\/(?:health|ready|me|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$|^\/api\/(workflows(\/\{workflowId\})?|scores\/scorers(\/\{scorerId\})?)$|\/(?:speakers|listener)$/
 
 /** Everything but what concerns the whole server, or the agents themselves. */
 function namesOwner(path: string): boolean {

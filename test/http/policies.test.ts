@@ -60,7 +60,7 @@ const ofEditor = /^\/api\/(agents\/\{agentId\}\/(editor|versions|releases)|edito
 /** The scope that a route needs beyond those of an end user. */
 function needed(path: string): string | undefined {
   if (ofEditor.test(path)) return 'edit'
-  return /\/(metrics|tick|explain-prompt|processes|prompt)$/.test(path) ? 'operate' : undefined
+  return /\/(metrics|tick|explain-prompt|processes|prompt|scores\/retry)$/.test(path) ? 'operate' : undefined
 }
 
 describe('policies of a Heed, over HTTP', () => {

@@ -89,7 +89,11 @@ describe.skipIf(noPostgres)(`a turn${whyNoPostgres}`, () => {
     }
     // With the first heartbeat of a process that has a lease.
     expect(await turn('Hi.')).toBeLessThanOrEqual(4)
-    for (const text of ['And?', 'And then?', 'Go on.']) expect([2, 3]).toContain(await turn(text))
+    const later: number[] = []
+    for (const text of ['And?', 'And then?', 'Go on.']) later.push(await turn(text))
+    // One more where a write of the process fell between the two transactions of a turn.
+    expect(Math.max(...later)).toBeLessThanOrEqual(4)
+    expect([2, 3]).toContain(later.toSorted((one, other) => one - other)[1])
   })
 
   it('[Q1.8] commits each step of its run in one round trip; a notification takes two, and a read one', async () => {

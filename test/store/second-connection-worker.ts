@@ -21,8 +21,10 @@ async function perform({ url, domain, method, args }: Omit<Call, 'id'>): Promise
     return store?.close()
   }
   if (!store) stores.set(url, store = new LibSQLStore({ url }))
-  const part = (await store.getStore(domain as keyof StoreDomains)) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
-  const result = await part[method]?.(...args)
+  const part: unknown = await store.getStore(domain as keyof StoreDomains)
+  const path = method.split('.')
+  const holder = path.slice(0, -1).reduce((within, name) => (within as Record<string, unknown>)[name], part)
+  const result = await (holder as Record<string, (...args: unknown[]) => Promise<unknown>>)[path.at(-1) ?? '']?.(...args)
   // A message loses the class of an error: errors in the results of `accept` are carried like those that are thrown.
   if (!Array.isArray(result)) return result
   return result.map((one: unknown) => (isAnswerWithError(one) ? { carriedError: carried(one.error) } : one))

@@ -65,8 +65,13 @@ export class SecondConnection {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
       this.#worker.postMessage({ id, url, domain, method, args } satisfies Call)
     })
-    const get = (_: object, method: string | symbol) => (method === 'then' ? undefined : (...args: unknown[]) => call(String(method), args))
-    return new Proxy({}, { get }) as StoreDomains[Domain]
+    /** Its methods, and those of the stores within it, which are named by their paths. */
+    const methodsOf = (path: string) => (_: object, name: string | symbol) => {
+      if (name === 'then') return undefined
+      if (name === 'scores') return new Proxy({}, { get: methodsOf('scores.') })
+      return (...args: unknown[]) => call(path + String(name), args)
+    }
+    return new Proxy({}, { get: methodsOf('') }) as StoreDomains[Domain]
   }
 
   async end(): Promise<void> {

@@ -54,6 +54,7 @@ export function unlockedClient(path: string): { client: LibSQLClient; counted<St
 function countCalls<Store extends object>(store: Store, connection: OpenCalls): Store {
   const get = (target: Store, name: string | symbol): unknown => {
     const value: unknown = Reflect.get(target, name, target)
+    if (name === 'scores') return countCalls(value as object, connection)
     if (typeof value !== 'function') return value
     return async (...args: unknown[]) => {
       connection.calls += 1

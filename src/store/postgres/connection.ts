@@ -178,6 +178,8 @@ export class PostgresConnection implements SqlConnection {
     let lostAt: number | undefined
     try {
       for (let conflicts = 0, pause = 20; ;) {
+        // Another transaction may find out while this one is under way.
+        const wasPrepared = this.#prepared
         try {
           if (state.suspicion) await this.#checkTimeline(state)
           if (state.doubt && (await this.#wasCommitted(state.doubt))) return state.doubt.computed
@@ -195,7 +197,7 @@ export class PostgresConnection implements SqlConnection {
           if (several && !state.doubt && !isLost(error)) throw error
           if (error instanceof SpeculationFailed && state.level < levels.length - 1) state.level += 1
           else if (!state.doubt && (isHeedError(error) || error instanceof SpeculationFailed)) throw error
-          else if (isOfPreparedNames(error) && this.#prepared) this.#prepared = false
+          else if (isOfPreparedNames(error) && wasPrepared) this.#prepared = false
           else if (isConflict(error) && conflicts < maxConflicts) {
             conflicts += 1
             await wait(Math.random() * 4 * conflicts)

@@ -69,8 +69,8 @@ export interface SqlStoreOptions {
 export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   readonly id: string
   readonly retention: Retention | undefined
-  /** @internal */
   readonly scores = new SqlScoreStore(this)
+  /** @internal */
   protected readonly clock: Clock
   #opening: Promise<OpenedConnection> | undefined
   #connected: SqlConnection | undefined

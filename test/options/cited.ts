@@ -343,6 +343,13 @@ export const cited: Cited[] = [
         'step step.id inputData resumeData initialState context context.*.status context.*.payload context.*.output context.*.startedAt context.*.endedAt perStep requestContext runId',
     },
   },
+  {
+    file: 'test/http/existing-scores.test.ts',
+    covers: {
+      'HeedClient.saveScore': 'agentId threadId resourceId runId scorerId version score reason metadata source',
+      'HeedClient.retryScores': 'threadId resourceId runId agentId workflowId scorerId stepId source limit',
+    },
+  },
   { file: 'test/http/replies.test.ts', covers: { 'HeedClient.listReplies': 'resourceId channelId threadId state limit after' } },
   { file: 'src/channel/adapters/standard-webhook.test.ts', covers: { standardWebhook: 'secret map replies replies.url replies.secret' } },
   { file: 'src/channel/adapters/twilio-sms.test.ts', covers: { twilioSms: 'authToken url accountSid from baseUrl' } },
